@@ -19,9 +19,9 @@ import triage
 from benchmarks.table import aligned, machine
 from tests.support.stack_texts import LOADER, REDUCE, py_spy_text
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.registry import find_look_claims
 from triage.analysis.live.stacks.grouping import classes_for_report
 from triage.analysis.placement.identity import JobPlacement
+from triage.analysis.registry import find_look_claims
 from triage.formats.gather import gather
 
 MOST_S = 5.0

@@ -249,14 +249,12 @@ def build_study(
     notes: Sequence[str] = (),
     at: datetime | None = None,
     *,
-    first: bool = False,
     own_in_force: str | None = None,
 ) -> Study:
     """:func:`build_report` with the dated evidence beside it.
 
-    The ``first`` answer to a large job is made from a sample of its histories where that convicts
-    somebody of a hang; it says so. ``own_in_force`` is the label of the own signatures in force
-    (empty for none): the answer says whether logs were read with others. None leaves that out.
+    ``own_in_force`` is the label of the own signatures in force (empty for none): the answer says
+    whether logs were read with others. None leaves that out.
     """
     from triage.analysis.answer import (
         answer_of_nothing,
@@ -265,7 +263,6 @@ def build_study(
         weigh_incident,
     )
     from triage.analysis.coverage import read_otherwise
-    from triage.analysis.first_answer import weigh_sample
     from triage.domain.wire import format_iso_utc
     from triage.parsers.extract.extract import join
     from triage.parsers.files.job_file import fill_facts
@@ -279,9 +276,7 @@ def build_study(
         notes = [*notes, *found]
         if own_in_force is not None:
             notes += read_otherwise(logs, own_in_force)
-        sample = weigh_sample(dumps, logs, facts, at) if first else None
-        weighed, noted = sample or (weigh_incident(dumps, logs, facts, at), ())
-        notes += noted
+        weighed = weigh_incident(dumps, logs, facts, at)
         answer = build_answer(weighed, dumps, logs, facts, refused, notes)
     if is_nothing_usable(weighed, logs):
         num_files += len(refused)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from triage.analysis.detectors import straggler
-from triage.analysis.detectors.straggler import CONVICTS_SHARE, Straggler
+from triage.analysis.detectors.straggler import CONVICTS_SHARE, _make_claim, find_stragglers
 from triage.domain.category import Role
 
 STEP_MS = 1000.0
@@ -31,7 +31,7 @@ def test_a_few_milliseconds_of_a_step_convict_nobody(share: float, role: Role) -
         delay_ms=np.array([share * STEP_MS]), step_ms=STEP_MS, held_share=np.array([1.0]),
         matched=np.array([99]), offset_ms=np.array([0.0]), num_steps=40,
     )  # fmt: skip
-    found = Straggler().finding(make_case(), 0, late, 0.0, share * STEP_MS)
+    found = _make_claim(make_case(), 0, late, 0.0, share * STEP_MS)
 
     assert (found.ranks, found.role) == ((0,), role)
     assert (found.strength >= 0.5) is (role is Role.CULPRIT)
@@ -51,7 +51,7 @@ def test_no_rank_holds_up_a_step_for_longer_than_it_lasts(
     )  # fmt: skip
     monkeypatch.setattr(straggler, "measure", lambda _snapshot: late)
     case = make_case(4, in_flight=True)
-    assert [rank for one in Straggler().run(case) for rank in one.ranks] == named
+    assert [rank for one in find_stragglers(case) for rank in one.ranks] == named
 
 
 def test_whom_the_latest_rank_holds_up_is_possible_beside_it(
@@ -64,5 +64,5 @@ def test_whom_the_latest_rank_holds_up_is_possible_beside_it(
     )  # fmt: skip
     monkeypatch.setattr(straggler, "measure", lambda _snapshot: late)
     case = make_case(30)
-    found = {claim.ranks: claim.role for claim in Straggler().run(case)}
+    found = {claim.ranks: claim.role for claim in find_stragglers(case)}
     assert found == {(0,): Role.CULPRIT, (1,): Role.POSSIBLE}

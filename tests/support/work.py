@@ -54,7 +54,6 @@ class ReadersHere:
             list(known.refused),
             list(known.notes),
             known.at,
-            first=known.first,
             own_in_force=known.own_in_force,
         )
         return Analysis(

@@ -41,12 +41,11 @@ from triage.analysis.live.beside_log import (
 from triage.analysis.live.case import LiveCase, with_places
 from triage.analysis.live.communicators.rounds import are_looks_moving, list_notes
 from triage.analysis.live.gpus import idle_gpus, make_looks_of_telemetry
-from triage.analysis.live.registry import find_look_claims
 from triage.analysis.live.stacks.grouping import classes_for_report
 from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
 from triage.analysis.placement.topology import JobTopology
 from triage.analysis.progress.job import beside_idle_gpus, measure_progress
-from triage.analysis.registry import find_detector_claims
+from triage.analysis.registry import find_detector_claims, find_look_claims
 from triage.analysis.restart.decide import StopCause, decide_restart, stop_cause
 from triage.analysis.slow.slow_job import explain_slow_job
 from triage.analysis.symptoms import list_symptoms

@@ -163,18 +163,14 @@ class DumpReader:
     def outcomes(
         self, decoder: Decoder, data: bytes | memoryview, artifact: str
     ) -> Iterator[DumpOutcome]:
-        """The digest of a dump; one that tells of communicators is read by their reader as well,
-        and by it alone where the recorder holds nothing: an empty record is no healthy rank.
-        """
-        communicators = has_communicators(data)
+        """The digest of a dump; an empty record beside communicators is no healthy rank."""
         outcome = self.dump(decoder, data, artifact)
         is_empty = (
             isinstance(outcome, RankDigest) and outcome.num_entries == 0 and not outcome.counters
         )
-        if not (communicators and is_empty):
-            yield outcome
-        if communicators:
-            yield artifact
+        if is_empty and has_communicators(data):
+            outcome = Refused(artifact, "its recorder is empty, and NCCL's communicators are there")
+        yield outcome
 
     def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> DumpOutcome:
         """The digest of one dump, or why it is refused."""

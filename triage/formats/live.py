@@ -9,26 +9,14 @@ from triage.domain.live.look import Look
 from triage.domain.patterns import compile_re
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
-from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Head, ReadLines
 from triage.formats.health.check_format import CheckFormat
 from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.live import debug_server
-from triage.parsers.live.comm_state import (
-    TRANSFER_LINE,
-    read_comm_state,
-    read_proxy_trace,
-    read_replay,
-)
 from triage.parsers.live.gpu_tables import read_amd_smi, read_dmon, read_gpu_table, read_smi_tables
-from triage.parsers.live.inspector import read_inspector, read_inspector_metrics, read_profiler
+from triage.parsers.live.inspector import read_inspector
 from triage.parsers.live.process_list import SCHEMA, process_list_looks
-from triage.parsers.live.ras.report_json import (
-    is_ras_json,
-    is_ras_monitor,
-    parse_json,
-    parse_monitor,
-)
+from triage.parsers.live.ras.report_json import is_ras_json, parse_json
 from triage.parsers.live.ras.report_text import is_ras_text, parse_text
 from triage.parsers.live.stacks import faulthandler, gdb, proc_files, py_spy
 from triage.parsers.live.stacks import stack_looks as stacks
@@ -123,14 +111,6 @@ def _is_ras_json_report(head: Head) -> bool:
     return head.data.lstrip()[:1] in (b"{", b"O", b"S", b"\xef") and is_ras_json(head.whole_text)
 
 
-def _is_json_dump(head: Head) -> bool:
-    return head.data.lstrip()[:1] == b"{" and FLIGHT_RECORDER.claims(head)
-
-
-def _is_proxy_trace(head: Head) -> bool:
-    return b"createT:" in head.data and TRANSFER_LINE.search(head.whole_text) is not None
-
-
 # How busy the GPUs of a node are at one moment. A job's log may hold the table of nvidia-smi too,
 # behind other lines.
 
@@ -200,7 +180,6 @@ _GDB_LINE: Final = compile_re(
     r"|Attaching|Reading|Using host|warning:|Core was|Program |To |[_A-Za-z:]\w* \(|\(More stack"
     r"|NVIDIA|Portions|Opening|CUDA|Detaching|Download|Traceback \(most recent call first\)"
 )
-_CUDA_LINE: Final = compile_re(_GDB_LINE.pattern + r"|The exception|\*? +(?:Kernel|\d)|\* ")
 # Hundreds of "[New LWP 51342]" may stand above the first thread.
 _MOST_LINES: Final = 2000
 # A file of "/proc" itself: status, or stack.
@@ -257,14 +236,6 @@ def _match_dump(
     return begins
 
 
-def _is_cuda_gdb_output(head: Head) -> bool:
-    """A GPU core dump that is opened, or the table of running kernels."""
-    lines = split_clean_lines(head.text)
-    heads = (gdb.OPENING, gdb.FOCUS, gdb.KERNELS)
-    found = any(pattern.match(line) for line in lines for pattern in heads)
-    return found and _is_mostly_tool_output(lines, 0, _CUDA_LINE)
-
-
 def _is_proc_files(head: Head) -> bool:
     """A file of ``/proc``, or several below headings."""
     if _PROC_START.match(head.data) is not None:
@@ -277,14 +248,11 @@ def _is_proc_files(head: Head) -> bool:
     return heading is not None and bool(heading["mark"] or heading["path"])
 
 
-# Not in the table: a dump that its own reader hands on is read by this.
-COMM_STATE: Final = LiveFormat("comm_state", _is_json_dump, read_comm_state)
 # The formats of looks at a running job, the surest first.
 LIVE: Final[tuple[LiveFormat, ...]] = (
     LiveFormat("process_list", _is_process_list, process_list_looks, (SCHEMA,)),
     LiveFormat("ras_text", lambda head: is_ras_text(head.text), parse_text, ("Job summary",)),
     LiveFormat("ras_json", _is_ras_json_report, parse_json),
-    LiveFormat("ras_monitor", lambda head: is_ras_monitor(head.text), parse_monitor, ("PEER_",)),
     # "=== Rank 0: http://gpu-n01:33767/handler/dump_traceback? ===", or "PARTIAL DATA: 2/4 workers
     # responded", then "  Rank 2: ..." up to the first section
     LiveFormat(
@@ -298,13 +266,6 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     ),
     LiveFormat("debug_server_page", _is_frontend_page, debug_server.page_looks, _PAGE_WORDS),
     LiveFormat("store_keys", _is_store_listing, debug_server.store_looks, ("debug_server/rank",)),
-    # "=== FR Trace ===", the CPU recorder's tables, before "=== FR Trace NCCL ==="
-    LiveFormat(
-        "trace_tables",
-        _match_bytes(rb"\s{0,64}=== FR Trace(?: \w{1,32})? ===\r?\n"),
-        debug_server.read_trace_tables,
-        ("=== FR Trace",),
-    ),
     # '{"pytorch.wait_counter.TCPStore__get":{"active_count":0,...'
     LiveFormat(
         "wait_counters",
@@ -347,39 +308,6 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
         read_inspector,
         ('"inspector_output_format_version"',),
     ),
-    # 'nccl_bus_bandwidth_gbs{version="v5.1",slurm_job_id="7",node="n1",gpu="GPU0",comm_name=...'
-    LiveFormat(
-        "inspector_metrics",
-        _match_text(
-            r"\s{0,20}(?:#[^\n]{0,400}\n\s{0,20}){0,8}nccl_(?:p2p_)?"
-            r"(?:bus_bandwidth_gbs|collective_exec_time_microseconds|exec_time_microseconds)"
-            r"\{[^}\n]{0,400}comm_name="
-        ),
-        read_inspector_metrics,
-        ("comm_name=",),
-    ),
-    # [ {"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 881, "pid": 812, ...
-    LiveFormat(
-        "profiler",
-        _match_text(
-            r'\s{0,20}\[\s{0,20}\{"name": "[^"\n]{1,80}", '
-            r'"cat": "(?:GROUP|COLL|P2P|PROXY|NET|GPU)\w{0,20}", "ph": "[be]"'
-        ),
-        read_profiler,
-        ('"cat": ',),
-    ),
-    # { version : 1, CommInitRank : [size : 4, uniqueID : 1027, rank : 0, ...
-    LiveFormat(
-        "replay",
-        _match_text(
-            r"\s{0,20}\{\s{1,20}version : \d{1,4},\s{1,20}"
-            r"(?:CommInit\w{1,20}|[A-Z]\w{2,40}) : \["
-        ),
-        read_replay,
-        ("version : ",),
-    ),
-    # createT:1790000067112, lastT:1790000067113, ..., 3->2(R), chan:0, status:RECEIVING, ...
-    LiveFormat("proxy_trace", _is_proxy_trace, read_proxy_trace, also_log=True),
     LiveFormat("gpu_table", _is_table_of_gpus, read_gpu_table, ("utilization.gpu",)),
     # # gpu    pwr  gtemp  mtemp     sm    mem    enc    dec   mclk   pclk
     LiveFormat(
@@ -405,12 +333,6 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
         ),
         stacks.read_py_spy_json_looks,
         ('"thread_id"',),
-    ),
-    LiveFormat(
-        "cuda_gdb",
-        _is_cuda_gdb_output,
-        stacks.read_cuda_gdb_looks,
-        ("GPU coredump", "CUDA kernel", "SMs Mask"),
     ),
     # 'Thread 1 (Thread 0x7f40d13f7740 (LWP 51306) "python"):', then "#0  ..."
     LiveFormat(

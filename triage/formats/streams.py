@@ -10,7 +10,6 @@ from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Head, StreamFormat
-from triage.formats.live import COMM_STATE
 from triage.formats.registry import identify_stream
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.logs.catalogue import Catalogue, get_standard
@@ -62,10 +61,7 @@ class StreamReader:
     def read(self, stream: LogStream, stored: FileKind | None = None) -> Outcome | Refused:
         """What a stream holds, or why it is refused; ``stored`` is the kind it is kept as."""
         row: StreamFormat | None = None
-        # A dump comes here for its communicators alone: its own reader hands it on.
-        if COMM_STATE.claims(Head(stream.raw, stream.artifact)):
-            row = COMM_STATE
-        elif stream.not_text is None:
+        if stream.not_text is None:
             row = identify_stream(Head(stream.head, stream.artifact), stored)
         if row is None:
             return Refused(stream.artifact, stream.not_text or "of no format that is known")

@@ -213,7 +213,6 @@ class _Server:
             [Refused(artifact, why) for artifact, why in asked["refused"]],
             notes,
             None if asked["at"] is None else datetime.fromisoformat(asked["at"]),
-            first=asked["first"],
             own_in_force=asked["own_in_force"],
         )
         dated = to_exact_json([_DATED(row) for row in study.dated])

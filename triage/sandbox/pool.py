@@ -80,9 +80,8 @@ class KnownOfJob:
 
     ``facts_json`` is as in ``job.json``; ``refused`` are files without an extract; ``at`` is when
     the job stopped; ``standings`` and ``starts`` are what our own record knows of nodes and of
-    earlier starts of the job, and stand in no ``job.json``. ``first``: files still come, and an
-    answer from a sample is enough. ``own_in_force`` is the label of the own signatures in force,
-    None where it is not asked whether logs were read with others.
+    earlier starts of the job, and stand in no ``job.json``. ``own_in_force`` is the label of the
+    own signatures in force, None where it is not asked whether logs were read with others.
     """
 
     facts_json: bytes = b"{}"
@@ -91,7 +90,6 @@ class KnownOfJob:
     at: datetime | None = None
     standings: Mapping[str, Prior] = field(default_factory=lambda: NO_STANDINGS)
     starts: EarlierStarts = NO_STARTS
-    first: bool = False
     own_in_force: str | None = None
 
 
@@ -180,7 +178,6 @@ class Readers(ABC):
             "refused": [[file.artifact, file.why] for file in known.refused],
             "notes": list(known.notes),
             "at": None if known.at is None else known.at.isoformat(),
-            "first": known.first,
             "own_in_force": known.own_in_force,
             "standings": {node: prior.to_dict() for node, prior in known.standings.items()},
             "starts": known.starts.to_dict(),

@@ -18,7 +18,7 @@ def look(at_s: int | None, *switches: int | None, pid: int = 100) -> Look:
         Tool.PROCESSES,
         stamp=Stamp(wall_ns=None if at_s is None else at_s * SECOND),
         counters=tuple(
-            WaitCounter(Process(rank, "n1", None, pid + rank), SWITCHES, 0, count, 0, 0)
+            WaitCounter(Process(rank, "n1", None, pid + rank), SWITCHES, 0, count)
             for rank, count in enumerate(switches)
             if count is not None
         ),

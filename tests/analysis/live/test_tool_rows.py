@@ -1,7 +1,7 @@
-"""Rows of ``triage parse`` for communicators, transfers and GPUs."""
+"""Rows of ``triage parse`` for communicators and GPUs."""
 
-from triage.analysis.live.rows import look_rows
-from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting, WaitReason
+from triage.analysis.rows import list_look_rows
+from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import GpuSample, Look, Tool
 from triage.domain.live.process import Process
 
@@ -9,14 +9,14 @@ PROCESS = Process(rank=3, host="n1", pid=812)
 
 
 def row_of(tool, **fields):
-    (row,) = look_rows([Look("file", tool, **fields)])
+    (row,) = list_look_rows([Look("file", tool, **fields)])
     return row
 
 
 def test_a_communicator_that_one_rank_tells_of():
     member = CommunicatorRank(1, PROCESS, launched={"all": 43}, completed={"all": 42}, line=7)
-    row = row_of(Tool.COMM_STATE, communicators=(Communicator(0x1F, 4, (member,), name="tp"),))
-    assert (row["kind"], row["rank"], row["pid"], row["line"]) == ("comm_state", 3, 812, 7)
+    row = row_of(Tool.RAS, communicators=(Communicator(0x1F, 4, (member,), name="tp"),))
+    assert (row["kind"], row["rank"], row["pid"], row["line"]) == ("ras", 3, 812, 7)
     assert row["text"] == "tp, rank 1 of 4: launched 43 all, completed 42 all"
     assert (row["communicator"], row["size"], row["role"]) == ("1f", 4, "noise")
 
@@ -38,13 +38,6 @@ def test_a_communicator_of_many_ranks_is_one_row():
     row = row_of(Tool.RAS, communicators=(Communicator(1, 4, members, line=3),))
     assert (row["kind"], row["rank"], row["line"]) == ("ras", None, 3)
     assert row["text"] == "4 of 4 ranks listed, launched 8 to 9 allgather, 4 reduce"
-
-
-def test_a_transfer_says_what_it_waits_for():
-    wait = Waiting(0x1F, 3, PROCESS, WaitReason.PEER, 2, "RECV of AllReduce 42", line=5)
-    row = row_of(Tool.PROXY_TRACE, waiting=(wait,))
-    assert (row["waits_for"], row["peer"], row["line"]) == ("peer", 2, 5)
-    assert row["text"] == "rank 3 waits for peer, rank 2: RECV of AllReduce 42"
 
 
 def test_a_gpu_says_what_is_known_of_it():

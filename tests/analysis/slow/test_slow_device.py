@@ -8,7 +8,7 @@ import pytest
 
 import triage
 from simulator import simulate
-from triage.analysis.detectors.slow_device import SlowDevice
+from triage.analysis.detectors.slow_device import find_slow_devices
 from triage.domain.report import Suspect
 
 SPREAD = {"ranks": 64, "frames": 0, "timing": True, "skew_ms": 50.0, "spread": 0.005}
@@ -72,7 +72,7 @@ def test_it_says_nothing_of_a_job_that_hangs(tmp_path: Path) -> None:
 
     assert weighed is not None
     assert weighed.weighed.view is not None
-    assert list(SlowDevice().run(weighed.weighed.view.case)) == []
+    assert list(find_slow_devices(weighed.weighed.view.case)) == []
 
 
 def test_the_order_of_files_and_a_cut_file_change_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """NCCL's tools and tables of GPUs: any cut and any bytes are read or refused, in bounded time."""
 
-import json
 import random
 import re
 
@@ -12,27 +11,11 @@ from tests.support.spent import spent_s
 from triage.domain.live.look import Look
 from triage.errors import ArtifactError
 from triage.formats.format import Head
-from triage.formats.live import COMM_STATE, LIVE
+from triage.formats.live import LIVE
 from triage.parsers.extract.looks import decode_looks, encode_looks
 
-NAMES = [
-    "inspector", "profiler", "replay", "proxy_trace", "gpu_table", "gpu_dmon", "amd_smi_usage",
-    "nvidia_smi_table",
-]  # fmt: skip
-STATE = json.dumps(
-    {
-        "nccl_comm_state": {
-            "0x1f": {
-                "commHash": "1f", "rank": "1", "nRanks": "2", "CT_pastColls": '[{"opCount": 4}]',
-                "PT_activeOps": '[{"opType": "RECV", "remoteRank": 0, "startTs": 5,'
-                ' "POSTED": {"step": 8, "ts": 5}}]',
-            }
-        },
-        "entries": [],
-    }
-)  # fmt: skip
-ROWS = [*((row, LIVE_EXAMPLES[row.name] * 3) for row in LIVE if row.name in NAMES)]
-ROWS.append((COMM_STATE, STATE))
+NAMES = ["inspector", "gpu_table", "gpu_dmon", "amd_smi_usage", "nvidia_smi_table"]
+ROWS = [(row, LIVE_EXAMPLES[row.name] * 3) for row in LIVE if row.name in NAMES]
 IDS = [row.name for row, _ in ROWS]
 
 
@@ -48,7 +31,7 @@ def looks(row, text):
 
 
 def test_all_rows_are_here():
-    assert len(ROWS) == len(NAMES) + 1
+    assert len(ROWS) == len(NAMES)
 
 
 @pytest.mark.parametrize(("row", "text"), ROWS, ids=IDS)

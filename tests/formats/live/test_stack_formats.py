@@ -16,7 +16,7 @@ from triage.formats.registry import identify_stream
 STEPS = "".join(f"2026-03-14 02:40:{k:02d} INFO trainer: step {k} loss 2.31\n" for k in range(20))
 OURS = (
     "debug_server_file", "debug_server_page", "store_keys", "wait_counters", "handler_refusal",
-    "py_spy", "faulthandler", "py_spy_json", "cuda_gdb", "gdb", "proc_files", "python_traceback",
+    "py_spy", "faulthandler", "py_spy_json", "gdb", "proc_files", "python_traceback",
 )  # fmt: skip
 ROWS = [row for row in LIVE if row.name in OURS]
 TEXTS = {

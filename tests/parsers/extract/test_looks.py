@@ -9,8 +9,6 @@ from triage.domain.live.communicator import (
     Communicator,
     CommunicatorRank,
     Presence,
-    Waiting,
-    WaitReason,
 )
 from triage.domain.live.look import GpuSample, Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
@@ -25,7 +23,6 @@ WHOLE = Look(
     artifact="nodes/n1/stacks_20260314_024107.txt",
     tool=Tool.PY_SPY,
     stamp=Stamp(wall_ns=1_773_456_067_000_000_000),
-    dated_by="name",
     node="n1",
     stacks=(
         ThreadStack(RANK, FRAMES, "MainThread", 412, True, False, True, "D", "rpc_wait", "lost", 7),
@@ -47,11 +44,10 @@ WHOLE = Look(
             {5: (1.5, 2.5)},
         ),
     ),
-    waiting=(Waiting(1 << 63, 5, RANK, WaitReason.PEER, 2, "AllReduce", 77, 12),),
-    gpus=(GpuSample("n1", 3, "0000:5d:00", "GPU-1", 100.0, 0.0, 230.5, 700.0, 1980.0, 5, 2),),
+    gpus=(GpuSample("n1", 3, "0000:5d:00", "GPU-1", 100.0, 0.0, 230.5, 700.0, 5, 2),),
     notes=("seen twice",),
     partial="ends in the middle",
-    counters=(WaitCounter(RANK, "TCPStore__wait", 1, 2, 3, 4),),
+    counters=(WaitCounter(RANK, "TCPStore__wait", 1, 2),),
     processes=(RANK, Process(rank=6, host="gpu-n02")),
 )
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from triage.domain.evidence import NO_STAMP
 from triage.parsers.live.file_names import parse_name_pid, rank_of_name, stamp_of_name
 
 
@@ -45,4 +46,4 @@ def test_a_pid_in_a_name() -> None:
 
 @pytest.mark.parametrize("name", ["s_20261199_083845.txt", "s_2026.txt", "s_20261122_993845.txt"])
 def test_what_is_no_time(name: str) -> None:
-    assert stamp_of_name(name) is None
+    assert stamp_of_name(name) == NO_STAMP

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from triage.domain.evidence import NO_STAMP
 from triage.errors import Corrupt
 from triage.parsers.live.gpu_tables import read_amd_smi, read_dmon, read_gpu_table
 
@@ -20,14 +21,14 @@ def test_a_row_is_a_sample():
     (gpu,) = look.gpus
     assert (gpu.index, gpu.bus_id, gpu.uuid, gpu.line) == (5, "0000:6d:00", "GPU-6b1f", 2)
     assert (gpu.utilisation_percent, gpu.memory_percent) == (100, 0)
-    assert (gpu.power_w, gpu.power_limit_w, gpu.sm_clock_mhz) == (232.5, 700, 1980)
-    assert look.dated_by == "name"
+    assert (gpu.power_w, gpu.power_limit_w) == (232.5, 700)
+    assert look.stamp.wall_ns is not None
 
 
 def test_a_column_that_is_not_there_is_unknown():
     (look,) = read_gpu_table("index, utilization.gpu [%]\n0, 97 %\n1, [N/A]\n", "smi.csv")
     assert [(gpu.index, gpu.power_w, gpu.memory_percent) for gpu in look.gpus] == [(0, None, None)]
-    assert look.dated_by is None
+    assert look.stamp == NO_STAMP
 
 
 def test_a_table_without_units_is_read():

@@ -76,4 +76,4 @@ def test_rows_that_make_no_sense_say_nothing(more: dict[str, object]) -> None:
 
     assert look.replies == ()
     assert look.notes == ()
-    assert look.dated_by is None
+    assert look.stamp.wall_ns is None

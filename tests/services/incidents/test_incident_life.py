@@ -124,26 +124,6 @@ def test_provisional_answers_are_revised_and_then_settle(
     assert last.settled_at is not None
 
 
-def test_only_a_provisional_answer_may_rest_on_a_sample(
-    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-    analyse = readers.analyse
-
-    def noted(packed, known, *, deadline_s):
-        asked.append(known.first)
-        return analyse(packed, known, deadline_s=deadline_s)
-
-    monkeypatch.setattr(readers, "analyse", noted)
-    announce(ctx, Failure("4711", "a", expected_artifacts=len(DUMPS)))
-    upload(ctx, dict(list(DUMPS.items())[:5]))
-    work_off(ctx, readers)
-    upload(ctx, dict(list(DUMPS.items())[5:]))
-    work_off(ctx, readers)
-
-    assert asked == [True, False]
-
-
 def test_a_late_file_revises_and_a_repeated_one_changes_nothing(
     ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

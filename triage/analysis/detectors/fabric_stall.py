@@ -5,11 +5,14 @@ itself, or a peer outside the dumps. Nobody is convicted.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
-from triage.analysis.waiting.case import Case, Detector, describe_waiting
+from triage.analysis.waiting.case import Case, describe_waiting
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
-from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
+
+NAME: Final = "fr.fabric_stall"
 
 
 def _describe_others(place: WaitPlace) -> str:
@@ -22,41 +25,31 @@ def _describe_others(place: WaitPlace) -> str:
     return ", ".join(parts)
 
 
-class FabricStall(Detector):
+def find_fabric_stalls(case: Case) -> Iterator[Finding]:
     """One finding on nobody per place that nobody is known to be missing from.
 
     Silent: when a member is missing or absent.
     """
-
-    name = "fr.fabric_stall"
-    explains = (
-        HARDWARE
-        | SOFTWARE
-        | {Category.DEPENDENCY, Category.HOST_MAINTENANCE, Category.GPU_OOM, Category.HOST_OOM}
-    )
-
-    def run(self, case: Case) -> Iterator[Finding]:
-        """The findings on ``case``."""
-        for end, places in case.ends():
-            place = places[0]
-            if len(places) > 1 or place.kind not in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
-                continue
-            if place.missing or place.absent or place.held:
-                continue
-            where, others = case.place_text(place), _describe_others(place)
-            text = f"{describe_waiting(len(place.waiting))} in {where}; {others}"
-            summary = f"all ranks of {where} entered it and none gets through"
-            witness = place.waiting[0]
-            yield Finding(
-                detector=self.name,
-                # A job that runs looks the same for the blink of an eye.
-                kind=VerdictKind.HANG if case.live.stopped else VerdictKind.INCONCLUSIVE,
-                category=Category.NCCL_TIMEOUT,
-                ranks=(),
-                # Of a record that was cut only the counters say so.
-                strength=0.4 if case.silent_at(end) else 0.8,
-                role=Role.POSSIBLE,
-                summary=text if place.through or place.unknown else summary,
-                because=(case.because(self.name, text, witness, at=case.stuck_since(witness)),),
-                end=end,
-            )
+    for end, places in case.ends():
+        place = places[0]
+        if len(places) > 1 or place.kind not in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
+            continue
+        if place.missing or place.absent or place.held:
+            continue
+        where, others = case.place_text(place), _describe_others(place)
+        text = f"{describe_waiting(len(place.waiting))} in {where}; {others}"
+        summary = f"all ranks of {where} entered it and none gets through"
+        witness = place.waiting[0]
+        yield Finding(
+            detector=NAME,
+            # A job that runs looks the same for the blink of an eye.
+            kind=VerdictKind.HANG if case.live.stopped else VerdictKind.INCONCLUSIVE,
+            category=Category.NCCL_TIMEOUT,
+            ranks=(),
+            # Of a record that was cut only the counters say so.
+            strength=0.4 if case.silent_at(end) else 0.8,
+            role=Role.POSSIBLE,
+            summary=text if place.through or place.unknown else summary,
+            because=(case.because(NAME, text, witness, at=case.stuck_since(witness)),),
+            end=end,
+        )

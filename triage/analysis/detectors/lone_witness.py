@@ -7,6 +7,7 @@ as stuck as everybody else.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -19,11 +20,13 @@ from triage.analysis.placement.siblings import (
     list_signatures_before,
     make_form,
 )
-from triage.analysis.waiting.case import Case, Detector
+from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import P2P
+
+NAME: Final = "fr.lone_witness"
 
 # Beyond this many ranks that say nothing, most files were not collected.
 _MAX_SILENT = 16
@@ -35,53 +38,48 @@ _CONTEXT = 2
 _MATURE = 50
 
 
-class LoneWitness(Detector):
+def find_lone_witnesses(case: Case) -> Iterator[Finding]:
     """One finding per missing rank beside which exactly one rank did something odd.
 
     Silent: when every rank dumped, and when what the ranks beside it wait in is usual.
     """
+    silent = {end: ranks for end, _ in case.ends() if (ranks := case.silent_at(end))}
+    if sum(map(len, silent.values())) > _MAX_SILENT:
+        return
+    for end, ranks in silent.items():
+        odd = _on_the_way(case, end)
+        new: dict[int, str] = {}
+        for gone in ranks:
+            _look_beside(case, gone, odd, new)
+        if len(odd) == 1:
+            yield _make_claim(case, end, next(iter(odd)), ranks[0], odd)
+        elif not odd and len(new) == 1:
+            yield _make_claim(case, end, next(iter(new)), ranks[0], new, decided=False)
 
-    name = "fr.lone_witness"
-    explains = frozenset({Category.COLLECTIVE_MISMATCH})
 
-    def run(self, case: Case) -> Iterator[Finding]:
-        """The findings on ``case``."""
-        silent = {end: ranks for end, _ in case.ends() if (ranks := case.silent_at(end))}
-        if sum(map(len, silent.values())) > _MAX_SILENT:
-            return
-        for end, ranks in silent.items():
-            odd = _on_the_way(case, end)
-            new: dict[int, str] = {}
-            for gone in ranks:
-                _look_beside(case, gone, odd, new)
-            if len(odd) == 1:
-                yield self.finding(case, end, next(iter(odd)), ranks[0], odd)
-            elif not odd and len(new) == 1:
-                yield self.finding(case, end, next(iter(new)), ranks[0], new, decided=False)
-
-    def finding(
-        self, case: Case, end: int, rank: int, gone: int, why: dict[int, str], decided: bool = True
-    ) -> Finding:
-        """The claim in words, with its reasons."""
-        place = case.graph.places[case.graph.place_of[rank]]
-        lacks = "left no whole dump"
-        text = f"waits for rank {gone}, which {lacks}, in {case.place_text(place)}; {why[rank]}"
-        return Finding(
-            detector=self.name,
-            kind=VerdictKind.DESYNC if decided else VerdictKind.INCONCLUSIVE,
-            category=Category.COLLECTIVE_MISMATCH,
-            ranks=(rank,) if decided else (rank, gone),
-            strength=0.8 if decided else 0.4,
-            role=Role.CULPRIT if decided else Role.POSSIBLE,
-            summary=(
-                f"issued something else than its siblings, where rank {gone}, which {lacks}, was to"
-                " meet it"
-                if decided
-                else f"may disagree on an operation that is new to them: rank {gone} {lacks}"
-            ),
-            because=tuple(case.explain(self.name, text, rank, "the stuck operation")),
-            end=end,
-        )
+def _make_claim(
+    case: Case, end: int, rank: int, gone: int, why: dict[int, str], decided: bool = True
+) -> Finding:
+    """The claim in words, with its reasons."""
+    place = case.graph.places[case.graph.place_of[rank]]
+    lacks = "left no whole dump"
+    text = f"waits for rank {gone}, which {lacks}, in {case.place_text(place)}; {why[rank]}"
+    return Finding(
+        detector=NAME,
+        kind=VerdictKind.DESYNC if decided else VerdictKind.INCONCLUSIVE,
+        category=Category.COLLECTIVE_MISMATCH,
+        ranks=(rank,) if decided else (rank, gone),
+        strength=0.8 if decided else 0.4,
+        role=Role.CULPRIT if decided else Role.POSSIBLE,
+        summary=(
+            f"issued something else than its siblings, where rank {gone}, which {lacks}, was to"
+            " meet it"
+            if decided
+            else f"may disagree on an operation that is new to them: rank {gone} {lacks}"
+        ),
+        because=tuple(case.explain(NAME, text, rank, "the stuck operation")),
+        end=end,
+    )
 
 
 def _look_beside(case: Case, gone: int, odd: dict[int, str], new: dict[int, str]) -> None:

@@ -10,6 +10,7 @@ the one that came to a checkpoint or an evaluation, as the other should have.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from triage.analysis.placement.siblings import (
     Form,
@@ -17,10 +18,12 @@ from triage.analysis.placement.siblings import (
     format_shapes,
     make_form,
 )
-from triage.analysis.waiting.case import Case, Detector
+from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
-from triage.domain.category import SOFTWARE, Category, Role, VerdictKind
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
+
+NAME: Final = "fr.mismatch"
 
 # How far behind or ahead the same operations are looked for.
 _MAX_SHIFT = 4
@@ -38,98 +41,93 @@ class OddRanks:
     how: str
 
 
-class Mismatch(Detector):
+def find_mismatches(case: Case) -> Iterator[Finding]:
     """One finding per place whose members disagree.
 
     Silent: when fewer than two members' operations are known.
     """
-
-    name = "fr.mismatch"
-    explains = SOFTWARE | {Category.COLLECTIVE_MISMATCH, Category.NUMERICAL}
-
-    def run(self, case: Case) -> Iterator[Finding]:
-        """The findings on ``case``."""
-        # One place may be in trouble for many missing ranks.
-        known: dict[int, Finding | None] = {}
-        for end, places in case.troubled():
-            for place in places:
-                if place.kind is not PlaceKind.COLLECTIVE:
-                    continue
-                if place.index not in known:
-                    known[place.index] = self.at_place(case, end, place)
-                finding = known[place.index]
-                if finding is not None:
-                    yield replace(finding, end=None if finding.end is None else end)
-                    break
-
-    def at_place(self, case: Case, end: int, place: WaitPlace) -> Finding | None:
-        """The finding on one collective, None when its members agree."""
-        sigs = {
-            rank: sig
-            for rank in (*place.waiting, *place.held, *place.through)
-            if (sig := case.snapshot.signature(rank, place.group, place.seq)) is not None
-        }
-        if len(set(sigs.values())) < 2:
-            return None
-        forms = {rank: _get_known_form(case, sig) for rank, sig in sigs.items()}
-        known = {rank: form for rank, form in forms.items() if form is not None}
-        part, keys = None, {}
-        for number, name in enumerate(("operation", "dtype", "size")):
-            keys = {rank: form[number] for rank, form in known.items()}
-            if len(set(keys.values())) > 1:
-                part = name
+    # One place may be in trouble for many missing ranks.
+    known: dict[int, Finding | None] = {}
+    for end, places in case.troubled():
+        for place in places:
+            if place.kind is not PlaceKind.COLLECTIVE:
+                continue
+            if place.index not in known:
+                known[place.index] = _judge_place(case, end, place)
+            finding = known[place.index]
+            if finding is not None:
+                yield replace(finding, end=None if finding.end is None else end)
                 break
-        if part is None:
-            described = {rank: case.snapshot.describe(sig) for rank, sig in sigs.items()}
-            keys = {rank: format_shapes(one) for rank, one in described.items() if one is not None}
-            if len(set(keys.values())) < 2:
-                return None
-            part = _SHAPE_ALONE
-        odd = _find_odd_ranks(case, place, keys)
-        if part == _SHAPE_ALONE:
-            # No library can notice it, so it holds nobody up: what does is told beside it.
-            found = self.finding(case, end, place, part, replace(odd, decided=False), sigs)
-            return replace(found, strength=0.35, end=None)
-        return self.finding(case, end, place, part, odd, sigs)
 
-    def finding(
-        self,
-        case: Case,
-        end: int,
-        place: WaitPlace,
-        part: str,
-        odd: OddRanks,
-        sigs: dict[int, int],
-    ) -> Finding:
-        """The claim in words, with its reasons."""
-        others = Counter(sig for rank, sig in sigs.items() if rank not in odd.ranks)
-        usual = others.most_common(1)[0][0] if others else None
-        reasons = []
-        shift = None
-        for rank in odd.ranks[:_MAX_REASONS]:
-            mine = case.snapshot.describe(sigs.get(rank))
-            text = f"at {case.group_text(place.group)} {place.seq} it issued {mine}"
-            if usual is not None:
-                text += f", {len(sigs) - len(odd.ranks)} members {case.snapshot.describe(usual)}"
-            text += f"; {odd.how}"
-            reasons.append(case.because(self.name, text, rank, at=case.stuck_since(rank)))
-            if odd.decided:
-                shift = _describe_shift(case, place, rank, sigs, odd.ranks)
-                if shift:
-                    reasons.append(case.because(self.name, shift, rank))
-            reasons += case.stack_reason(self.name, rank, "the operation came from")
-        return Finding(
-            detector=self.name,
-            kind=VerdictKind.DESYNC,
-            category=Category.COLLECTIVE_MISMATCH,
-            ranks=odd.ranks,
-            strength=0.95 if odd.decided else 0.45,
-            role=Role.CULPRIT if odd.decided else Role.POSSIBLE,
-            summary=_summarize(case, place, part, odd, shift),
-            because=tuple(reasons),
-            end=end,
-            ranks_disagree=True,
-        )
+
+def _judge_place(case: Case, end: int, place: WaitPlace) -> Finding | None:
+    """The finding on one collective, None when its members agree."""
+    sigs = {
+        rank: sig
+        for rank in (*place.waiting, *place.held, *place.through)
+        if (sig := case.snapshot.signature(rank, place.group, place.seq)) is not None
+    }
+    if len(set(sigs.values())) < 2:
+        return None
+    forms = {rank: _get_known_form(case, sig) for rank, sig in sigs.items()}
+    known = {rank: form for rank, form in forms.items() if form is not None}
+    part, keys = None, {}
+    for number, name in enumerate(("operation", "dtype", "size")):
+        keys = {rank: form[number] for rank, form in known.items()}
+        if len(set(keys.values())) > 1:
+            part = name
+            break
+    if part is None:
+        described = {rank: case.snapshot.describe(sig) for rank, sig in sigs.items()}
+        keys = {rank: format_shapes(one) for rank, one in described.items() if one is not None}
+        if len(set(keys.values())) < 2:
+            return None
+        part = _SHAPE_ALONE
+    odd = _find_odd_ranks(case, place, keys)
+    if part == _SHAPE_ALONE:
+        # No library can notice it, so it holds nobody up: what does is told beside it.
+        found = _make_claim(case, end, place, part, replace(odd, decided=False), sigs)
+        return replace(found, strength=0.35, end=None)
+    return _make_claim(case, end, place, part, odd, sigs)
+
+
+def _make_claim(
+    case: Case,
+    end: int,
+    place: WaitPlace,
+    part: str,
+    odd: OddRanks,
+    sigs: dict[int, int],
+) -> Finding:
+    """The claim in words, with its reasons."""
+    others = Counter(sig for rank, sig in sigs.items() if rank not in odd.ranks)
+    usual = others.most_common(1)[0][0] if others else None
+    reasons = []
+    shift = None
+    for rank in odd.ranks[:_MAX_REASONS]:
+        mine = case.snapshot.describe(sigs.get(rank))
+        text = f"at {case.group_text(place.group)} {place.seq} it issued {mine}"
+        if usual is not None:
+            text += f", {len(sigs) - len(odd.ranks)} members {case.snapshot.describe(usual)}"
+        text += f"; {odd.how}"
+        reasons.append(case.because(NAME, text, rank, at=case.stuck_since(rank)))
+        if odd.decided:
+            shift = _describe_shift(case, place, rank, sigs, odd.ranks)
+            if shift:
+                reasons.append(case.because(NAME, shift, rank))
+        reasons += case.stack_reason(NAME, rank, "the operation came from")
+    return Finding(
+        detector=NAME,
+        kind=VerdictKind.DESYNC,
+        category=Category.COLLECTIVE_MISMATCH,
+        ranks=odd.ranks,
+        strength=0.95 if odd.decided else 0.45,
+        role=Role.CULPRIT if odd.decided else Role.POSSIBLE,
+        summary=_summarize(case, place, part, odd, shift),
+        because=tuple(reasons),
+        end=end,
+        ranks_disagree=True,
+    )
 
 
 def _summarize(case: Case, place: WaitPlace, part: str, odd: OddRanks, shift: str | None) -> str:

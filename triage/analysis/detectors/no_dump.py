@@ -9,13 +9,16 @@ and the rest of the group may be stuck with it.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from triage.analysis.waiting.case import Case, Detector, describe_waiting
+from triage.analysis.waiting.case import Case, describe_waiting
 from triage.analysis.waiting.running_ends import find_home
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
+
+NAME: Final = "fr.no_dump"
 
 # Beyond this share of the job, files were not collected rather than ranks lost.
 _MAX_SHARE = 0.25
@@ -45,123 +48,119 @@ class Gap:
     waiters: list[WaitPlace]
 
 
-class NoDump(Detector):
+def find_missing_dumps(case: Case) -> Iterator[Finding]:
     """One finding per rank without a dump whose absence nothing else explains.
 
     Silent: when every rank dumped, or others explain the waits.
     """
+    gaps = [
+        Gap(end, places[0].waiting[0], case.waiters(places[0]))
+        for end, places in case.ends()
+        if places[0].kind in (PlaceKind.NO_DUMP, PlaceKind.APART)
+    ]
+    if not gaps:
+        return
+    by_end = {gap.end: gap for gap in gaps}
+    accused = [by_end[end] for end in find_unexplained(_find_explanations(case, gaps))]
+    # Where the records name a culprit of their own, a missing file is a gap, not a
+    # second one; and of many missing files, most were not collected.
+    named = len(case.graph.ends) > len(gaps)
+    many = named or _is_collection_gap(case, accused)
+    unusable = case.snapshot.apart.keys() | case.snapshot.unread
+    at_home: dict[str, list[Gap]] = {}
+    for gap in accused:
+        if gap.rank in unusable:
+            yield _make_claim(case, gap, doubt=GAP_STRENGTH)
+        else:
+            at_home.setdefault(find_home(case.snapshot, gap.rank), []).append(gap)
+    gone = None if named else _find_missing_node(case, at_home)
+    if gone is not None:
+        yield _make_node_claim(case, at_home.pop(gone), doubt=None)
+    if many and len(at_home) > _MAX_HOMES:
+        return
+    doubt = None
+    if many:
+        doubt = GAP_STRENGTH if named else _CHANCE_STRENGTH / max(len(at_home), 1)
+    if gone is not None:
+        doubt = GAP_STRENGTH / max(len(at_home), 1)
+    for together in at_home.values():
+        if len(together) > 1:
+            yield _make_node_claim(case, together, doubt=doubt)
+        else:
+            yield _make_claim(case, together[0], doubt=doubt)
 
-    name = "fr.no_dump"
-    explains = ANY_CAUSE
-    is_gap = True
 
-    def run(self, case: Case) -> Iterator[Finding]:
-        """The findings on ``case``."""
-        gaps = [
-            Gap(end, places[0].waiting[0], case.waiters(places[0]))
-            for end, places in case.ends()
-            if places[0].kind in (PlaceKind.NO_DUMP, PlaceKind.APART)
-        ]
-        if not gaps:
-            return
-        by_end = {gap.end: gap for gap in gaps}
-        accused = [by_end[end] for end in find_unexplained(_find_explanations(case, gaps))]
-        # Where the records name a culprit of their own, a missing file is a gap, not a
-        # second one; and of many missing files, most were not collected.
-        named = len(case.graph.ends) > len(gaps)
-        many = named or _is_collection_gap(case, accused)
-        unusable = case.snapshot.apart.keys() | case.snapshot.unread
-        at_home: dict[str, list[Gap]] = {}
-        for gap in accused:
-            if gap.rank in unusable:
-                yield self.finding(case, gap, doubt=GAP_STRENGTH)
-            else:
-                at_home.setdefault(find_home(case.snapshot, gap.rank), []).append(gap)
-        gone = None if named else _find_missing_node(case, at_home)
-        if gone is not None:
-            yield self.of_one_node(case, at_home.pop(gone), doubt=None)
-        if many and len(at_home) > _MAX_HOMES:
-            return
-        doubt = None
-        if many:
-            doubt = GAP_STRENGTH if named else _CHANCE_STRENGTH / max(len(at_home), 1)
-        if gone is not None:
-            doubt = GAP_STRENGTH / max(len(at_home), 1)
-        for together in at_home.values():
-            if len(together) > 1:
-                yield self.of_one_node(case, together, doubt=doubt)
-            else:
-                yield self.finding(case, together[0], doubt=doubt)
+def _make_claim(case: Case, gap: Gap, *, doubt: float | None) -> Finding:
+    """The claim in words, with its reasons; ``doubt`` is what is left of it where it is a gap.
 
-    def finding(self, case: Case, gap: Gap, *, doubt: float | None) -> Finding:
-        """The claim in words, with its reasons; ``doubt`` is what is left of it where it is a gap.
+    Who began a dump was alive when the others gave up waiting.
+    """
+    rank, waiters = gap.rank, gap.waiters
+    apart = case.snapshot.apart.get(rank)
+    unread = rank in case.snapshot.unread
+    at_one_place = len({waiter.index for waiter in waiters}) < 2
+    return Finding(
+        detector=NAME,
+        is_gap=True,
+        kind=_classify_kind(case, convicts=doubt is None and not at_one_place),
+        category=Category.NCCL_TIMEOUT,
+        ranks=(rank,),
+        strength=doubt or (_ONE_PLACE_STRENGTH if at_one_place else 0.75),
+        role=Role.CULPRIT if doubt is None and not at_one_place else Role.POSSIBLE,
+        summary=(
+            "has a dump of another moment, and its peers wait for it"
+            if apart
+            else "left a dump that cannot be read, and its peers wait for it"
+            if unread
+            else "left no dump, and all others have entered what waits for it: it is gone,"
+            " or as stuck as they are"
+            if at_one_place and doubt is None
+            else "left no dump, and its peers wait for it: its process or node is gone,"
+            " or it sits in teardown"
+        ),
+        because=tuple(_list_reasons(case, rank, waiters)),
+        end=gap.end,
+    )
 
-        Who began a dump was alive when the others gave up waiting.
-        """
-        rank, waiters = gap.rank, gap.waiters
-        apart = case.snapshot.apart.get(rank)
-        unread = rank in case.snapshot.unread
-        at_one_place = len({waiter.index for waiter in waiters}) < 2
-        return Finding(
-            detector=self.name,
-            is_gap=True,
-            kind=_classify_kind(case, convicts=doubt is None and not at_one_place),
-            category=Category.NCCL_TIMEOUT,
-            ranks=(rank,),
-            strength=doubt or (_ONE_PLACE_STRENGTH if at_one_place else 0.75),
-            role=Role.CULPRIT if doubt is None and not at_one_place else Role.POSSIBLE,
-            summary=(
-                "has a dump of another moment, and its peers wait for it"
-                if apart
-                else "left a dump that cannot be read, and its peers wait for it"
-                if unread
-                else "left no dump, and all others have entered what waits for it: it is gone,"
-                " or as stuck as they are"
-                if at_one_place and doubt is None
-                else "left no dump, and its peers wait for it: its process or node is gone,"
-                " or it sits in teardown"
-            ),
-            because=tuple(self.reasons(case, rank, waiters)),
-            end=gap.end,
+
+def _make_node_claim(case: Case, gaps: Sequence[Gap], *, doubt: float | None) -> Finding:
+    """The claim on ranks of one node that nothing tells apart: one of them, whichever it is.
+
+    That accuses the node. Where it is not known which ranks are a node, it convicts nobody.
+    """
+    ordered = sorted(gaps, key=lambda gap: -len({waiter.index for waiter in gap.waiters}))
+    ranks = [gap.rank for gap in ordered]
+    at_one_place = len({waiter.index for gap in ordered for waiter in gap.waiters}) < 2
+    nowhere = case.snapshot.node_of(ranks[0]) is None
+    doubtful = doubt is not None or at_one_place or nowhere
+    reasons = [
+        reason for gap in ordered for reason in _list_reasons(case, gap.rank, gap.waiters[:1])
+    ]
+    return Finding(
+        detector=NAME,
+        is_gap=True,
+        kind=_classify_kind(case, convicts=not doubtful),
+        category=Category.NCCL_TIMEOUT,
+        ranks=tuple(ranks),
+        strength=doubt or (_ONE_PLACE_STRENGTH if at_one_place else 0.65),
+        role=Role.POSSIBLE if doubtful else Role.CULPRIT,
+        summary="is what others wait for: none of them left a dump, and nothing tells which",
+        because=tuple(reasons[:_MAX_REASONS]),
+        end=ordered[0].end,
+        one_of=True,
+    )
+
+
+def _list_reasons(case: Case, rank: int, waiters: Sequence[WaitPlace]) -> Iterator[Because]:
+    """Who waits for a missing rank, and in what."""
+    usable = rank in case.snapshot.apart or rank in case.snapshot.unread
+    for waiter in waiters[:_MAX_REASONS]:
+        text = (
+            f"{describe_waiting(len(waiter.waiting))} for it in {case.place_text(waiter)},"
+            f" and it left {'no usable' if usable else 'no'} dump"
         )
-
-    def of_one_node(self, case: Case, gaps: Sequence[Gap], *, doubt: float | None) -> Finding:
-        """The claim on ranks of one node that nothing tells apart: one of them, whichever it is.
-
-        That accuses the node. Where it is not known which ranks are a node, it convicts nobody.
-        """
-        ordered = sorted(gaps, key=lambda gap: -len({waiter.index for waiter in gap.waiters}))
-        ranks = [gap.rank for gap in ordered]
-        at_one_place = len({waiter.index for gap in ordered for waiter in gap.waiters}) < 2
-        nowhere = case.snapshot.node_of(ranks[0]) is None
-        doubtful = doubt is not None or at_one_place or nowhere
-        reasons = [
-            reason for gap in ordered for reason in self.reasons(case, gap.rank, gap.waiters[:1])
-        ]
-        return Finding(
-            detector=self.name,
-            is_gap=True,
-            kind=_classify_kind(case, convicts=not doubtful),
-            category=Category.NCCL_TIMEOUT,
-            ranks=tuple(ranks),
-            strength=doubt or (_ONE_PLACE_STRENGTH if at_one_place else 0.65),
-            role=Role.POSSIBLE if doubtful else Role.CULPRIT,
-            summary="is what others wait for: none of them left a dump, and nothing tells which",
-            because=tuple(reasons[:_MAX_REASONS]),
-            end=ordered[0].end,
-            one_of=True,
-        )
-
-    def reasons(self, case: Case, rank: int, waiters: Sequence[WaitPlace]) -> Iterator[Because]:
-        """Who waits for a missing rank, and in what."""
-        usable = rank in case.snapshot.apart or rank in case.snapshot.unread
-        for waiter in waiters[:_MAX_REASONS]:
-            text = (
-                f"{describe_waiting(len(waiter.waiting))} for it in {case.place_text(waiter)},"
-                f" and it left {'no usable' if usable else 'no'} dump"
-            )
-            witness = waiter.waiting[0]
-            yield case.because(self.name, text, witness, at=case.stuck_since(witness))
+        witness = waiter.waiting[0]
+        yield case.because(NAME, text, witness, at=case.stuck_since(witness))
 
 
 def _classify_kind(case: Case, *, convicts: bool) -> VerdictKind:

@@ -9,84 +9,81 @@ operation, differs from that of most others is the suspect.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from triage.analysis.snapshots.snapshot import Stuck
-from triage.analysis.waiting.case import Case, Detector
+from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import WaitPlace, count_issued_before
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
+
+NAME: Final = "fr.order_cycle"
 
 _MAX_REASONS = 4
 _MAX_NAMED = 16
 
 
-class OrderCycle(Detector):
+def find_order_cycles(case: Case) -> Iterator[Finding]:
     """One finding per circle.
 
     Silent: when the graph's ends are single places.
     """
+    pasts: dict[tuple[str, int], Counter[_Past]] | None = None
+    for end, places in case.troubled():
+        if len(places) < 2:
+            continue
+        if pasts is None:
+            pasts = _count_pasts(case)
+        yield _make_claim(case, end, places, pasts)
 
-    name = "fr.order_cycle"
-    explains = frozenset({Category.COLLECTIVE_MISMATCH})
 
-    def run(self, case: Case) -> Iterator[Finding]:
-        """The findings on ``case``."""
-        pasts: dict[tuple[str, int], Counter[_Past]] | None = None
-        for end, places in case.troubled():
-            if len(places) < 2:
-                continue
-            if pasts is None:
-                pasts = _count_pasts(case)
-            yield self.finding(case, end, places, pasts)
-
-    def finding(
-        self,
-        case: Case,
-        end: int,
-        places: list[WaitPlace],
-        pasts: "dict[tuple[str, int], Counter[_Past]]",
-    ) -> Finding:
-        """The claim in words, with its reasons."""
-        # The ranks through which the places wait for each other.
-        graph = case.graph
-        links = sorted(
-            {
-                rank
-                for place in places
-                for target, ranks in graph.waits_for[place.index].items()
-                if graph.component_of[target] == graph.component_of[place.index]
-                for rank in ranks
-            }
-        )
-        details = {rank: how for rank in links if (how := _describe_departure(case, rank, pasts))}
-        details = details or _find_departed_ranks(
-            case, {*links, *(r for p in places for r in p.waiting)}
-        )
-        odd = list(details)
-        decided = 0 < len(odd) < max(2, len(links))
-        named = tuple(odd if decided else links)[:_MAX_NAMED]
-        circle = " -> ".join(case.place_text(place) for place in places[:4])
-        reasons = []
-        for rank in named[:_MAX_REASONS]:
-            text = f"waits in a circle: {circle}"
-            if rank in details and decided:
-                text += f"; {details[rank]}"
-            reasons += case.explain(self.name, text, rank, "the stuck operation")
-        return Finding(
-            detector=self.name,
-            kind=VerdictKind.DESYNC,
-            category=Category.COLLECTIVE_MISMATCH,
-            ranks=named,
-            strength=0.9 if decided else 0.4,
-            role=Role.CULPRIT if decided else Role.POSSIBLE,
-            summary=(
-                "issued its operations in another order or number than the ranks beside it"
-                if decided
-                else f"wait for each other in a circle ({circle}), and nothing tells who is wrong"
-            ),
-            because=tuple(reasons),
-            end=end,
-        )
+def _make_claim(
+    case: Case,
+    end: int,
+    places: list[WaitPlace],
+    pasts: "dict[tuple[str, int], Counter[_Past]]",
+) -> Finding:
+    """The claim in words, with its reasons."""
+    # The ranks through which the places wait for each other.
+    graph = case.graph
+    links = sorted(
+        {
+            rank
+            for place in places
+            for target, ranks in graph.waits_for[place.index].items()
+            if graph.component_of[target] == graph.component_of[place.index]
+            for rank in ranks
+        }
+    )
+    details = {rank: how for rank in links if (how := _describe_departure(case, rank, pasts))}
+    details = details or _find_departed_ranks(
+        case, {*links, *(r for p in places for r in p.waiting)}
+    )
+    odd = list(details)
+    decided = 0 < len(odd) < max(2, len(links))
+    named = tuple(odd if decided else links)[:_MAX_NAMED]
+    circle = " -> ".join(case.place_text(place) for place in places[:4])
+    reasons = []
+    for rank in named[:_MAX_REASONS]:
+        text = f"waits in a circle: {circle}"
+        if rank in details and decided:
+            text += f"; {details[rank]}"
+        reasons += case.explain(NAME, text, rank, "the stuck operation")
+    return Finding(
+        detector=NAME,
+        kind=VerdictKind.DESYNC,
+        category=Category.COLLECTIVE_MISMATCH,
+        ranks=named,
+        strength=0.9 if decided else 0.4,
+        role=Role.CULPRIT if decided else Role.POSSIBLE,
+        summary=(
+            "issued its operations in another order or number than the ranks beside it"
+            if decided
+            else f"wait for each other in a circle ({circle}), and nothing tells who is wrong"
+        ),
+        because=tuple(reasons),
+        end=end,
+    )
 
 
 _Past = tuple[tuple[str, int], ...]

@@ -10,87 +10,83 @@ nothing: it may wait itself.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from typing import Final
 
 from triage.analysis.placement.siblings import is_novel_block, is_stuck_in_p2p, is_unlike_siblings
 from triage.analysis.snapshots.p2p import Channel
-from triage.analysis.waiting.case import Case, Detector
+from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
+NAME: Final = "fr.p2p_mismatch"
+
 _MAX_REASONS = 4
 
 
-class P2pMismatch(Detector):
+def find_p2p_mismatches(case: Case) -> Iterator[Finding]:
     """One finding per end of the graph that holds defective channels.
 
     Silent: when a stuck block waits for a peer that has simply not come yet.
     """
+    for end, places in case.troubled():
+        if not any(place.kind is PlaceKind.P2P for place in places):
+            continue
+        ranks = {rank for place in places for rank in place.waiting}
+        of_end = [c for c in case.graph.channels if c.rank in ranks]
+        sizes = [c for c in of_end if c.same_size is False]
+        # What a cut file lacks proves nothing.
+        lonely = [
+            c
+            for c in of_end
+            if not (c.matched or c.later or c.any_source)
+            and c.peer_has_dump
+            and c.peer in ranks
+            and (digest := case.snapshot.digest_of(c.peer)) is not None
+            and digest.partial is None
+        ]
+        # A peer stands in a send/recv of the same group that lacks the other end.
+        stuck = [(c, case.snapshot.stuck_of(c.peer)) for c in lonely]
+        lacks_it = any(at is not None and at.p2p and at.group == c.group for c, at in stuck)
+        if lonely and (len(places) > 1 or lacks_it):
+            # A peer that stands in a send/recv itself may still come; one that
+            # stands behind its send/recvs will not.
+            past = [c for c in lonely if not is_stuck_in_p2p(case, c.peer)]
+            yield _make_claim(case, end, past or lonely, "lacks its other end")
+        elif sizes:
+            yield _make_claim(case, end, sizes, "differs in size or dtype")
 
-    name = "fr.p2p_mismatch"
-    explains = frozenset({Category.COLLECTIVE_MISMATCH})
 
-    def run(self, case: Case) -> Iterator[Finding]:
-        """The findings on ``case``."""
-        for end, places in case.troubled():
-            if not any(place.kind is PlaceKind.P2P for place in places):
-                continue
-            ranks = {rank for place in places for rank in place.waiting}
-            of_end = [c for c in case.graph.channels if c.rank in ranks]
-            sizes = [c for c in of_end if c.same_size is False]
-            # What a cut file lacks proves nothing.
-            lonely = [
-                c
-                for c in of_end
-                if not (c.matched or c.later or c.any_source)
-                and c.peer_has_dump
-                and c.peer in ranks
-                and (digest := case.snapshot.digest_of(c.peer)) is not None
-                and digest.partial is None
-            ]
-            # A peer stands in a send/recv of the same group that lacks the other end.
-            stuck = [(c, case.snapshot.stuck_of(c.peer)) for c in lonely]
-            lacks_it = any(at is not None and at.p2p and at.group == c.group for c, at in stuck)
-            if lonely and (len(places) > 1 or lacks_it):
-                # A peer that stands in a send/recv itself may still come; one that
-                # stands behind its send/recvs will not.
-                past = [c for c in lonely if not is_stuck_in_p2p(case, c.peer)]
-                yield self.finding(case, end, past or lonely, "lacks its other end")
-            elif sizes:
-                yield self.finding(case, end, sizes, "differs in size or dtype")
-
-    def finding(self, case: Case, end: int, defects: list[Channel], what: str) -> Finding:
-        """The claim in words, with its reasons."""
-        odd, how = _find_blamed(case, defects)
-        decided = how is not None
-        reasons = []
-        for channel in defects[:_MAX_REASONS]:
-            send, receive = channel.rank, channel.peer
-            verb = "sends to" if channel.send else "receives from"
-            text = f"rank {send} {verb} rank {receive} in {case.group_text(channel.group)}: {what}"
-            if how:
-                text += f"; {how}"
-            reasons.append(
-                case.because(self.name, text, channel.rank, at=case.stuck_since(channel.rank))
-            )
-        for rank in odd[:2]:
-            reasons += case.stack_reason(self.name, rank, "the stuck operation came from")
-        return Finding(
-            detector=self.name,
-            kind=VerdictKind.DESYNC,
-            category=Category.COLLECTIVE_MISMATCH,
-            ranks=odd,
-            strength=0.9 if decided else 0.45,
-            role=Role.CULPRIT if decided else Role.POSSIBLE,
-            summary=(
-                f"issued a send or receive that {what}"
-                if decided
-                else f"share a send/recv that {what}, and nothing tells which of them is wrong"
-            ),
-            because=tuple(reasons),
-            end=end,
-            ranks_disagree=True,
-        )
+def _make_claim(case: Case, end: int, defects: list[Channel], what: str) -> Finding:
+    """The claim in words, with its reasons."""
+    odd, how = _find_blamed(case, defects)
+    decided = how is not None
+    reasons = []
+    for channel in defects[:_MAX_REASONS]:
+        send, receive = channel.rank, channel.peer
+        verb = "sends to" if channel.send else "receives from"
+        text = f"rank {send} {verb} rank {receive} in {case.group_text(channel.group)}: {what}"
+        if how:
+            text += f"; {how}"
+        reasons.append(case.because(NAME, text, channel.rank, at=case.stuck_since(channel.rank)))
+    for rank in odd[:2]:
+        reasons += case.stack_reason(NAME, rank, "the stuck operation came from")
+    return Finding(
+        detector=NAME,
+        kind=VerdictKind.DESYNC,
+        category=Category.COLLECTIVE_MISMATCH,
+        ranks=odd,
+        strength=0.9 if decided else 0.45,
+        role=Role.CULPRIT if decided else Role.POSSIBLE,
+        summary=(
+            f"issued a send or receive that {what}"
+            if decided
+            else f"share a send/recv that {what}, and nothing tells which of them is wrong"
+        ),
+        because=tuple(reasons),
+        end=end,
+        ranks_disagree=True,
+    )
 
 
 def _find_blamed(case: Case, defects: list[Channel]) -> tuple[tuple[int, ...], str | None]:

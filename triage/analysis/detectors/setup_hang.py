@@ -7,57 +7,52 @@ set up a group of a kind that none of these has.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
-from triage.analysis.waiting.case import Case, Detector
+from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import PlaceKind
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
+
+NAME: Final = "fr.setup_hang"
 
 _MAX_NAMED = 16
 
 
-class SetupHang(Detector):
+def find_setup_hang(case: Case) -> Iterator[Finding]:
     """One finding on nobody, for all idle ends together.
 
     Silent: on fewer than two idle ranks, when they stopped at different points, or
     when no other rank has a kind of group that they lack.
     """
-
-    name = "fr.setup_hang"
-    explains = ANY_CAUSE
-
-    def run(self, case: Case) -> Iterator[Finding]:
-        """The findings on ``case``."""
-        idle = {
-            end: places[0].waiting[0]
-            for end, places in case.ends()
-            if places[0].kind is PlaceKind.IDLE
-        }
-        last_place, index_of = case.snapshot.last_place, case.snapshot.index_of
-        if len(idle) < 2 or len({last_place(index_of[rank]) for rank in idle.values()}) > 1:
-            return
-        missing = _find_lacking_kind(case, set(idle.values()))
-        if not missing:
-            return
-        desc, size = missing
-        ranks = tuple(sorted(idle.values()))
-        text = (
-            f"{len(ranks)} ranks are idle at the same point, and none of them has a group"
-            f' "{desc}", which ranks beside them have set up with {size} members each: the'
-            " communicator's set-up hangs, and that is not recorded"
+    idle = {
+        end: places[0].waiting[0] for end, places in case.ends() if places[0].kind is PlaceKind.IDLE
+    }
+    last_place, index_of = case.snapshot.last_place, case.snapshot.index_of
+    if len(idle) < 2 or len({last_place(index_of[rank]) for rank in idle.values()}) > 1:
+        return
+    missing = _find_lacking_kind(case, set(idle.values()))
+    if not missing:
+        return
+    desc, size = missing
+    ranks = tuple(sorted(idle.values()))
+    text = (
+        f"{len(ranks)} ranks are idle at the same point, and none of them has a group"
+        f' "{desc}", which ranks beside them have set up with {size} members each: the'
+        " communicator's set-up hangs, and that is not recorded"
+    )
+    for end, rank in idle.items():
+        yield Finding(
+            detector=NAME,
+            kind=VerdictKind.HANG,
+            category=Category.NCCL_TIMEOUT,
+            ranks=ranks[:_MAX_NAMED],
+            strength=0.35,
+            role=Role.POSSIBLE,
+            summary=f'hang together in setting up the communicator of a group "{desc}"',
+            because=(case.because(NAME, text, rank, at=case.stopped_at(rank)),),
+            end=end,
         )
-        for end, rank in idle.items():
-            yield Finding(
-                detector=self.name,
-                kind=VerdictKind.HANG,
-                category=Category.NCCL_TIMEOUT,
-                ranks=ranks[:_MAX_NAMED],
-                strength=0.35,
-                role=Role.POSSIBLE,
-                summary=f'hang together in setting up the communicator of a group "{desc}"',
-                because=(case.because(self.name, text, rank, at=case.stopped_at(rank)),),
-                end=end,
-            )
 
 
 def _find_lacking_kind(case: Case, idle: set[int]) -> tuple[str, int] | None:

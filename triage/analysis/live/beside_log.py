@@ -22,7 +22,7 @@ from triage.analysis.live.stacks.program_points import PROGRAMS, get_bare_name
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.progress.movement import USUAL_GAPS
 from triage.domain.category import Category, Role, VerdictKind
-from triage.domain.evidence import Stamp
+from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.finding import Finding
 from triage.domain.live.look import Look, Tool
 from triage.domain.progress import Health, JobProgress
@@ -184,24 +184,22 @@ def with_times_of_folders(looks: Sequence[Look], files: Sequence[LogFile]) -> li
     A folder in which logs lie too is that of a run: its name tells when that began.
     """
     logs = [file.artifact for file in files if file.kind not in _LIVE_KINDS]
-    stamps: dict[str, Stamp | None] = {"": None}
+    stamps = {"": NO_STAMP}
 
-    def stamp_of(folder: str) -> Stamp | None:
+    def stamp_of(folder: str) -> Stamp:
         if folder not in stamps:
             above, _, name = folder.rpartition("/")
-            stamp = stamp_of_name(name)
-            if stamp is not None and any(log.startswith(f"{folder}/") for log in logs):
-                stamp = None
-            stamps[folder] = stamp if stamp is not None else stamp_of(above)
+            of_a_run = any(log.startswith(f"{folder}/") for log in logs)
+            own = NO_STAMP if of_a_run else stamp_of_name(name)
+            stamps[folder] = stamp_of(above) if own == NO_STAMP else own
         return stamps[folder]
 
-    dated = []
-    for look in looks:
-        stamp = None
-        if look.stamp.wall_ns is None:
-            stamp = stamp_of(look.artifact.rpartition("/")[0])
-        dated.append(look if stamp is None else replace(look, stamp=stamp, dated_by="name"))
-    return dated
+    return [
+        look
+        if look.stamp.wall_ns is not None
+        else replace(look, stamp=stamp_of(look.artifact.rpartition("/")[0]))
+        for look in looks
+    ]
 
 
 @dataclass(frozen=True, slots=True)

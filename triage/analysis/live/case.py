@@ -18,9 +18,6 @@ from triage.domain.live.process import Process
 from triage.domain.patterns import compile_re
 from triage.parsers.live.process_list import SWITCHES
 
-_STACKS: Final = frozenset(
-    {Tool.PY_SPY, Tool.FAULTHANDLER, Tool.TRACEBACK, Tool.GDB, Tool.CUDA_GDB, Tool.PROC}
-)
 # "python -u pretrain.py --local_rank=1 --config ..."
 _LOCAL_RANK: Final = compile_re(r"\s--local[_-]rank[= ](\d{1,4})(?:\s|$)")
 _COMMAND_CHARS: Final = 8192
@@ -138,11 +135,6 @@ class LiveCase:
             for rank, (apart_ns, switches) in _count_switches(self.looks).items()
             if not switches and apart_ns >= _LEAST_SLEEP_NS
         )
-
-    @property
-    def stacks(self) -> list[Look]:
-        """The looks that hold stacks."""
-        return [look for look in self.looks if look.tool in _STACKS or look.stacks]
 
 
 def make_look_claim(

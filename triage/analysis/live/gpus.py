@@ -95,7 +95,6 @@ _SHOWN: Final = {
     Metric.MEMORY_BUSY_PERCENT: "memory_percent",
     Metric.POWER_W: "power_w",
     Metric.POWER_LIMIT_W: "power_limit_w",
-    Metric.SM_CLOCK_MHZ: "sm_clock_mhz",
 }
 
 

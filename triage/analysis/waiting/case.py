@@ -1,15 +1,12 @@
 """One incident as the detectors see it: snapshot, wait-for graph, and words for both."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import ClassVar
 
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.analysis.waiting.live import Live
 from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace, count_issued_before
-from triage.domain.category import Category
-from triage.domain.finding import Finding
 from triage.domain.report import Because
 
 # Missing ranks that one place may be looked at for, each as the end of its waits.
@@ -204,19 +201,3 @@ class Case:
             return [group.index for group in self.snapshot.groups if rank in group.ranks]
         listed = set(self.snapshot.membership.listed[index].values())
         return sorted(listed | set(self.snapshot.membership.stream_groups[index]) - {-1})
-
-
-class Detector:
-    """One way of looking at a case."""
-
-    name: ClassVar[str]
-    explains: ClassVar[frozenset[Category]]
-    """The causes that can make what it sees."""
-    runs_in_flight: ClassVar = False
-    """Whether it has something to say where what is unfinished was only just issued."""
-    is_gap: ClassVar = False
-    """Whether it speaks of missing files, so that any claim from records comes first."""
-
-    def run(self, case: Case) -> Iterator[Finding]:
-        """Claims, each with its reasons; none when there is nothing to say."""
-        raise NotImplementedError

@@ -7,7 +7,7 @@ idle (everything it issued is done, and it issues nothing more) or left no dump.
 where these chains end; everybody on the way is a victim.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -102,12 +102,12 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
     blocks = _add_p2p_places(snapshot, pairs, places, place_of)
     _add_collective_places(snapshot, places, place_of)
     edges = _find_edges(snapshot, places, place_of, pairs, blocks)
-    component_of, components = _find_strong_components(edges)
-    ends, reach = _find_ends_and_reach(edges, component_of, components)
     waited_by: list[list[int]] = [[] for _ in places]
     for source, targets in enumerate(edges):
         for place_index in targets:
             waited_by[place_index].append(source)
+    component_of, components = _find_strong_components(edges, waited_by)
+    ends, reach = _find_ends_and_reach(edges, component_of, components)
     return WaitGraph(
         places, place_of, edges, pairs, component_of, components, ends, reach, waited_by
     )
@@ -207,73 +207,60 @@ def _add_p2p_places(
     snapshot: Snapshot, pairs: Iterable[Channel], places: list[WaitPlace], place_of: dict[int, int]
 ) -> dict[int, int]:
     """Blocks whose ends match are one place: they finish together or not at all."""
-    parent: dict[int, int] = {}
-
-    def root(rank: int) -> int:
-        while parent[rank] != rank:
-            parent[rank] = parent[parent[rank]]
-            rank = parent[rank]
-        return rank
-
-    for index, stuck in enumerate(snapshot.stuck):
-        rank = int(snapshot.ranks[index])
-        if stuck is not None and stuck.p2p and rank not in snapshot.apart:
-            parent[rank] = rank
+    beside: dict[int, list[int]] = {
+        int(snapshot.ranks[index]): []
+        for index, stuck in enumerate(snapshot.stuck)
+        if stuck is not None and stuck.p2p and int(snapshot.ranks[index]) not in snapshot.apart
+    }
     for channel in pairs:
-        if channel.matched and channel.peer in parent:
-            low, high = sorted((root(channel.rank), root(channel.peer)))
-            parent[high] = low
-    by_root: dict[int, int] = {}
-    for rank in sorted(parent):
-        top = root(rank)
-        if top not in by_root:
-            stuck = snapshot.stuck_of(top)
-            group, seq = (stuck.group, stuck.seq) if stuck else (-1, 0)
-            by_root[top] = _add(places, PlaceKind.P2P, group, seq)
-        places[by_root[top]].waiting.append(rank)
-        place_of[rank] = by_root[top]
+        if channel.matched and channel.peer in beside:
+            beside[channel.rank].append(channel.peer)
+            beside[channel.peer].append(channel.rank)
+    seen: set[int] = set()
+    for rank in sorted(beside):
+        stuck = snapshot.stuck_of(rank)
+        together = sorted(_list_reached(beside, rank, seen))
+        if together and stuck is not None:
+            index = _add(places, PlaceKind.P2P, stuck.group, stuck.seq)
+            places[index].waiting = together
+            place_of |= dict.fromkeys(together, index)
     return place_of
 
 
-def _find_strong_components(edges: list[dict[int, list[int]]]) -> tuple[list[int], list[list[int]]]:
-    """Tarjan's strongly connected components without recursion; ends come first."""
-    number = [-1] * len(edges)
-    low = [0] * len(edges)
+def _list_reached(
+    edges: Mapping[int, Iterable[int]] | Sequence[Iterable[int]], start: int, seen: set[int]
+) -> list[int]:
+    """What is reached from ``start`` and was not ``seen``, each behind all that it leads to."""
+    found: list[int] = []
+    work = [(start, False)]
+    while work:
+        node, is_left = work.pop()
+        if is_left:
+            found.append(node)
+        elif node not in seen:
+            seen.add(node)
+            work.append((node, True))
+            work += [(target, False) for target in edges[node]]
+    return found
+
+
+def _find_strong_components(
+    edges: Sequence[Iterable[int]], waited_by: Sequence[Iterable[int]]
+) -> tuple[list[int], list[list[int]]]:
+    """The component of each place, and the places of each; ends come first (Kosaraju), and of
+    several ends that with the lowest number.
+    """
+    seen: set[int] = set()
+    starts = reversed(range(len(edges)))
+    order = [k for start in starts for k in _list_reached(waited_by, start, seen)]
+    seen = set()
+    components = [
+        sorted(members) for k in reversed(order) if (members := _list_reached(edges, k, seen))
+    ]
     component_of = [-1] * len(edges)
-    components: list[list[int]] = []
-    stack: list[int] = []
-    counter = 0
-    for start in range(len(edges)):
-        if number[start] >= 0:
-            continue
-        work: list[tuple[int, Iterator[int]]] = [(start, iter(edges[start]))]
-        number[start] = low[start] = counter
-        counter += 1
-        stack.append(start)
-        while work:
-            node, targets = work[-1]
-            for target in targets:
-                if number[target] < 0:
-                    number[target] = low[target] = counter
-                    counter += 1
-                    stack.append(target)
-                    work.append((target, iter(edges[target])))
-                    break
-                if component_of[target] < 0:
-                    low[node] = min(low[node], number[target])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == number[node]:
-                    members = []
-                    while True:
-                        member = stack.pop()
-                        component_of[member] = len(components)
-                        members.append(member)
-                        if member == node:
-                            break
-                    components.append(sorted(members))
+    for number, members in enumerate(components):
+        for k in members:
+            component_of[k] = number
     return component_of, components
 
 

@@ -16,14 +16,6 @@ class Presence(StrEnum):
     DEAD = "dead"
 
 
-class WaitReason(StrEnum):
-    """What an operation in flight waits for."""
-
-    OWN_DEVICE = "own_device"  # its GPU has not produced or taken the data
-    PEER = "peer"  # the other end gave no buffer, or sent nothing
-    WIRE = "wire"  # the data is on the network, or in the peer's proxy
-
-
 @dataclass(frozen=True, slots=True)
 class CommunicatorRank:
     """One member. ``rank`` is its rank in the communicator.
@@ -43,24 +35,6 @@ class CommunicatorRank:
     status: str | None = None
     error: str | None = None
     remote_error: bool = False
-    line: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """An operation of ``process`` that is in flight, and what it waits for.
-
-    ``rank`` and ``peer`` are ranks in the communicator of ``hash``; ``peer`` is None where it
-    waits for its own device.
-    """
-
-    hash: int
-    rank: int
-    process: Process
-    reason: WaitReason
-    peer: int | None = None
-    operation: str = ""
-    since_ns: int | None = None
     line: int | None = None
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.hosts import make_natural_key
-from triage.domain.live.communicator import Communicator, Waiting
+from triage.domain.live.communicator import Communicator
 from triage.domain.live.process import Process, Reply
 from triage.domain.live.stack import ThreadStack
 
@@ -18,17 +18,11 @@ class Tool(StrEnum):
     FAULTHANDLER = "faulthandler"
     TRACEBACK = "traceback"
     GDB = "gdb"
-    CUDA_GDB = "cuda_gdb"
     PROC = "proc"
     DEBUG_SERVER = "debug_server"
     WAIT_COUNTERS = "wait_counters"
     RAS = "ras"
-    COMM_STATE = "comm_state"
-    PROXY_TRACE = "proxy_trace"
-    REPLAY = "replay"
-    PROFILER = "profiler"
     INSPECTOR = "inspector"
-    TRACE_TABLE = "trace_table"
     GPU_STATE = "gpu_state"
     PROCESSES = "processes"  # the list of a node's processes, and who answered what
 
@@ -37,16 +31,14 @@ class Tool(StrEnum):
 class WaitCounter:
     """One of PyTorch's wait counters: ``TCPStore__wait``, ``c10d.init_process_group`` ...
 
-    ``active`` is how many threads are inside now; their wait is not in the totals yet. Two looks
-    with other ``calls`` are a process that moves.
+    ``active`` is how many threads are inside now. Two looks with other ``calls`` are a process that
+    moves.
     """
 
     process: Process
     name: str
     active: int
     calls: int
-    total_us: int
-    max_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +57,6 @@ class GpuSample:
     memory_percent: float | None = None
     power_w: float | None = None
     power_limit_w: float | None = None
-    sm_clock_mhz: float | None = None
     at_ns: int | None = None
     line: int | None = None
     most_power_w: float | None = None
@@ -73,22 +64,19 @@ class GpuSample:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """``stamp`` is when it was taken, and ``dated_by`` what says so (``content``, ``name``); most
-    tools do not say it. ``partial`` is what of the file could not be read. ``folder`` tells looks
-    of one round from another: the artifact's folder, or the time in its name. ``processes`` is who
-    sits where, of a tool that only says that. ``num_gpus`` is how many GPUs the tool says that the
-    job has, ``per_node`` how many processes on a node at most.
+    """``stamp`` is when it was taken, which most tools do not say. ``partial`` is what of the file
+    could not be read. ``processes`` is who sits where, of a tool that only says that. ``num_gpus``
+    is how many GPUs the tool says that the job has, ``per_node`` how many processes on a node at
+    most.
     """
 
     artifact: str
     tool: Tool
     stamp: Stamp = NO_STAMP
-    dated_by: str | None = None
     node: str | None = None
     stacks: tuple[ThreadStack, ...] = ()
     replies: tuple[Reply, ...] = ()
     communicators: tuple[Communicator, ...] = ()
-    waiting: tuple[Waiting, ...] = ()
     gpus: tuple[GpuSample, ...] = ()
     notes: tuple[str, ...] = ()
     partial: str | None = None

@@ -6,7 +6,7 @@ Frames, and whole stacks, are kept once: thousands of ranks stand at the same li
 from collections.abc import Sequence
 from typing import Any, Final
 
-from triage.domain.live.communicator import Communicator, Waiting
+from triage.domain.live.communicator import Communicator
 from triage.domain.live.look import Look
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.packing import AS_IT_IS, Packing, Way, make_listed
@@ -16,12 +16,10 @@ _FRAME: Final = Packing(StackFrame)
 _THREAD: Final = Packing(ThreadStack, frames=AS_IT_IS)
 _FRAMES: Final = _THREAD.names.index("frames")
 _COMMUNICATOR: Final = Packing(Communicator, hash=_HASH)
-_WAITING: Final = Packing(Waiting, hash=_HASH)
 _LOOK: Final = Packing(
     Look,
     stacks=AS_IT_IS,
     communicators=make_listed(Way(_COMMUNICATOR.encode, _COMMUNICATOR.decode), tuple),
-    waiting=make_listed(Way(_WAITING.encode, _WAITING.decode), tuple),
 )
 _STACKS: Final = _LOOK.names.index("stacks")
 

@@ -67,19 +67,13 @@ def parse_name_pid(artifact: str) -> int | None:
     return None
 
 
-def get_name_date(artifact: str) -> tuple[Stamp, str | None]:
-    """:func:`stamp_of_name` and what dates a look so: "name"; no stamp and None without one."""
-    stamp = stamp_of_name(artifact)
-    return (NO_STAMP, None) if stamp is None else (stamp, "name")
-
-
-def stamp_of_name(artifact: str) -> Stamp | None:
-    """The time that a name holds, in a zone that it does not say; None where it holds none."""
+def stamp_of_name(artifact: str) -> Stamp:
+    """The time that a name holds, in a zone that it does not say; none where it holds none."""
     match = _TIME.search(artifact.rpartition("/")[2])
     if match is None:
-        return None
+        return NO_STAMP
     try:
         date, time = "-".join(match.groups()[:3]), ":".join(match.groups()[3:])
         return make_stamp(datetime.fromisoformat(f"{date}T{time}").replace(tzinfo=UTC))
     except ValueError:
-        return None
+        return NO_STAMP

@@ -15,8 +15,6 @@ from triage.errors import Corrupt
 _MAX_TEXT: Final = 400
 # A hash has 64 bits, which are 20 decimal digits.
 _MAX_DIGITS: Final = 20
-# In the year 2262 a count of ns has no room in 64 bits any more.
-_MAX_NS: Final = 1 << 63
 _SECOND_NS: Final = 1_000_000_000
 
 
@@ -67,24 +65,10 @@ def get_json_object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def iterate_json_objects(value: Any, most: int | None = None) -> Iterator[dict[str, Any]]:
-    """The objects of a list, at most the last ``most``."""
+def iterate_json_objects(value: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a list."""
     if isinstance(value, list):
-        listed = value if most is None else value[-most:]
-        yield from (one for one in listed if isinstance(one, dict))
-
-
-def hash_number(value: Any, base: int = 10) -> int | None:
-    """The hash of a communicator: 64 bits without a sign."""
-    number = parse_whole_number(value, base, 1 << 64)
-    return number if number is not None and number >= 0 else None
-
-
-def convert_to_ns(value: float | None, unit_ns: int) -> int | None:
-    """A moment since 1970 in ns; None for none, and for one that no clock shows."""
-    if value is None or not 0 < value < _MAX_NS / unit_ns:
-        return None
-    return int(value) * unit_ns
+        yield from (one for one in value if isinstance(one, dict))
 
 
 def make_stamp(at: datetime, zone_s: int | None = None) -> Stamp:

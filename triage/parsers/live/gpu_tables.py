@@ -27,7 +27,7 @@ from triage.domain.job import normalize_bus_id
 from triage.domain.live.look import GpuSample, Look, Tool
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
-from triage.parsers.live.file_names import get_name_date
+from triage.parsers.live.file_names import stamp_of_name
 from triage.parsers.live.foreign_values import (
     get_finite_number,
     get_json_object,
@@ -80,7 +80,6 @@ def _make_sample(values: _Values, line: int) -> GpuSample:
             values, "power.draw", "power.draw.instant", "power.draw.average"
         ),
         power_limit_w=_parse_first_measure(values, "power.limit", "enforced.power.limit"),
-        sm_clock_mhz=_parse_first_measure(values, "clocks.sm", "clocks.current.sm"),
         line=line,
     )
 
@@ -108,7 +107,6 @@ _DMON_NAMES: Final = {
     "pwr": "power.draw",
     "sm": "utilization.gpu",
     "mem": "utilization.memory",
-    "pclk": "clocks.sm",
 }
 
 
@@ -132,7 +130,6 @@ def read_amd_smi(text: str, artifact: str) -> Sequence[Look]:
 
 def _build_amd_sample(one: Mapping[str, Any]) -> GpuSample:
     usage, power = get_json_object(one.get("usage")), get_json_object(one.get("power"))
-    clocks = get_json_object(get_json_object(one.get("clock")).get("gfx_0"))
     index = parse_whole_number(one.get("gpu"))
     return GpuSample(
         node=None,
@@ -140,7 +137,6 @@ def _build_amd_sample(one: Mapping[str, Any]) -> GpuSample:
         utilisation_percent=_parse_unit_value(usage.get("gfx_activity")),
         memory_percent=_parse_unit_value(usage.get("umc_activity")),
         power_w=_parse_unit_value(power.get("socket_power") or power.get("average_socket_power")),
-        sm_clock_mhz=_parse_unit_value(clocks.get("clk")),
     )
 
 
@@ -163,8 +159,8 @@ def _build_gpu_look(artifact: str, rows: Iterator[GpuSample]) -> Sequence[Look]:
         gpus.append(row)
     if not gpus:
         raise Corrupt("no GPU that says how busy it is")
-    dated = get_name_date(artifact)
-    return (Look(artifact, Tool.GPU_STATE, *dated, gpus=tuple(gpus), partial=partial),)
+    stamp = stamp_of_name(artifact)
+    return (Look(artifact, Tool.GPU_STATE, stamp, gpus=tuple(gpus), partial=partial),)
 
 
 # The table that ``nvidia-smi`` prints without options: load and power of each GPU of a node.
@@ -193,10 +189,10 @@ _DATE: Final = compile_re(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \
 
 def read_smi_tables(text: str, artifact: str) -> Sequence[Look]:
     """One look for each table. Raises :class:`Corrupt` where no GPU has a load."""
-    looks = []
-    for stamp, gpus in _iterate_smi_tables(text):
-        dated = get_name_date(artifact) if stamp is None else (stamp, "content")
-        looks.append(Look(artifact, Tool.GPU_STATE, *dated, gpus=tuple(gpus)))
+    looks = [
+        Look(artifact, Tool.GPU_STATE, stamp or stamp_of_name(artifact), gpus=tuple(gpus))
+        for stamp, gpus in _iterate_smi_tables(text)
+    ]
     if not looks:
         raise Corrupt("no GPU with a load in what begins like the table of nvidia-smi")
     return looks

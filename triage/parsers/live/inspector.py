@@ -20,15 +20,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
-from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting, WaitReason
+from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.errors import Corrupt
 from triage.parsers.live.foreign_values import (
-    convert_to_ns,
     get_finite_number,
     get_json_object,
-    hash_number,
     iterate_json_lines,
     limit_text,
     parse_whole_number,
@@ -41,6 +39,8 @@ _MAX_TIMES: Final = 512
 _KERNEL: Final = frozenset({"kernel_gpu", "kernel_cpu"})
 _WORLD: Final = "default_pg"
 _US: Final = 1000
+# In the year 2262 a count of ns has no room in 64 bits any more.
+_MAX_US: Final = (1 << 63) // _US
 
 
 @dataclass(slots=True)
@@ -82,7 +82,6 @@ def read_inspector(text: str, artifact: str) -> Sequence[Look]:
             artifact,
             Tool.INSPECTOR,
             stamp,
-            "content" if known.last_us else None,
             communicators=tuple(
                 _build_function_communicator(key, one) for key, one in known.series.items()
             ),
@@ -98,20 +97,17 @@ def _add_record(known: _RecordsSoFar, value: dict[str, Any], line: int) -> None:
     known.metadata = (
         get_json_object(value.get("metadata") or inner.get("metadata")) or known.metadata
     )
-    at_us = parse_whole_number(known.metadata.get("dump_timestamp_us"))
-    if convert_to_ns(at_us, _US) is not None and at_us is not None:
-        known.last_us = max(known.last_us, at_us)
+    at_us = parse_whole_number(known.metadata.get("dump_timestamp_us"), most=_MAX_US)
+    known.last_us = max(known.last_us, at_us or 0)
     record = get_json_object(value.get("coll_perf"))
     if record or "p2p_perf" in value:
         known.records += 1
     function = limit_text(record.get("coll"))[:40].lower()
     number = parse_whole_number(record.get("coll_sn"))
-    key_hash = hash_number(known.header.get("id"), 16)
-    rank, size = (
-        parse_whole_number(known.header.get("rank")),
-        parse_whole_number(known.header.get("n_ranks")),
-    )
-    if key_hash is None or rank is None or size is None or not 0 <= rank < size:
+    # The hash has 64 bits without a sign.
+    key_hash = parse_whole_number(known.header.get("id"), 16, 1 << 64)
+    rank, size = (parse_whole_number(known.header.get(key)) for key in ("rank", "n_ranks"))
+    if key_hash is None or rank is None or size is None or key_hash < 0 or not 0 <= rank < size:
         return
     if not function or number is None or number < 0:
         return
@@ -145,97 +141,4 @@ def _build_function_communicator(key: tuple[int, int, str], one: _FunctionTimes)
         durations_us={rank: tuple(times[number] for number in sorted(times))},
         function=function,
         numbers={rank: tuple(sorted(times))},
-    )
-
-
-_METRICS_SAY_LITTLE: Final = (
-    "metrics of NCCL Inspector: the newest bandwidths of one GPU, without rank and time, judge"
-    " nobody; its logs (NCCL_INSPECTOR_DUMP_DIR) do"
-)
-
-
-def read_inspector_metrics(text: str, artifact: str) -> list[Look]:
-    """Inspector's metrics for Prometheus: known, and of no use for the question who is late."""
-    return [Look(artifact, Tool.INSPECTOR, notes=(_METRICS_SAY_LITTLE,) if text else ())]
-
-
-# The trace of NCCL's example profiler: what is in flight, and whose turn it was.
-#
-# ``NCCL_PROFILER_PLUGIN`` with ``NCCL_PROFILE_DUMP_FILE`` writes ``<file>-<host>-<tid>.txt``, a
-# chrome trace array (one event a line) that lacks its end when the process is killed::
-#
-#     {"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 901, "pid": 812, "tid": 1, "ts": 920.7,
-#      "args": {"SeqNum": 3122, "CommHash": 8885, "Rank": 13, ...}},
-#     {"name": "ProgressSend", "cat": "PROXY", "ph": "b", "id": 902, "args": {"Peer": 14, ...}},
-#     {"name": "SendGpuWait", "cat": "NET", "ph": "b", "id": 903, ..., "args": {"Step": 8}},
-#
-# A ``b`` without its ``e`` is in flight. ``ts`` counts us from the plugin's start, so that nothing
-# says when that was.
-
-_REASONS: Final = {
-    "SendGpuWait": WaitReason.OWN_DEVICE,
-    "SendPeerWait": WaitReason.PEER,
-    "SendWait": WaitReason.WIRE,
-    "RecvWait": WaitReason.WIRE,
-    "RecvFlushWait": WaitReason.OWN_DEVICE,
-    "RecvGpuWait": WaitReason.OWN_DEVICE,
-}
-_MAX_OPEN: Final = 65_536
-_MAX_EVENT_LINE: Final = 64 << 10
-
-
-@dataclass(slots=True)
-class _OpenEvents:
-    """Events that have begun and not ended, by id and name, with the waits among them."""
-
-    waits: dict[tuple[Any, str], Waiting] = field(default_factory=dict)
-    process: Process = field(default_factory=Process)
-    collective: dict[str, Any] = field(default_factory=dict)
-    operation: str = ""
-    peer: int | None = None
-
-
-def read_profiler(text: str, artifact: str) -> Sequence[Look]:
-    """One look at one process. Raises :class:`Corrupt` where no event can be read."""
-    opened = _OpenEvents()
-    events = unread = 0
-    for number, event in iterate_json_lines(text, _MAX_EVENT_LINE):
-        if event is None:
-            unread += 1
-            continue
-        events += 1
-        _add_event(opened, event, number)
-    if not events:
-        raise Corrupt("no event in what begins like a trace of NCCL's profiler")
-    partial = f"{unread:,} lines are no event" if unread else None
-    return (Look(artifact, Tool.PROFILER, waiting=tuple(opened.waits.values()), partial=partial),)
-
-
-def _add_event(opened: _OpenEvents, event: dict[str, Any], line: int) -> None:
-    """Begin or end what one event is of."""
-    name, phase = limit_text(event.get("name")), event.get("ph")
-    identity = event.get("id")
-    key = (identity if isinstance(identity, int | str) else None, name)
-    if phase == "e":
-        opened.waits.pop(key, None)
-        return
-    if phase != "b":
-        return
-    given = get_json_object(event.get("args"))
-    pid = parse_whole_number(event.get("pid"))
-    if pid is not None and pid != opened.process.pid:
-        opened.process = Process(pid=pid)
-    if event.get("cat") in ("COLL", "P2P"):
-        opened.collective = given
-        opened.operation = f"{name} {parse_whole_number(given.get('SeqNum'))}"
-    if event.get("cat") in ("COLL", "P2P") or "Peer" in given:
-        opened.peer = parse_whole_number(given.get("Peer"))
-    reason = _REASONS.get(name)
-    number = hash_number(opened.collective.get("CommHash"))
-    rank = parse_whole_number(opened.collective.get("Rank"))
-    if reason is None or number is None or rank is None or len(opened.waits) >= _MAX_OPEN:
-        return
-    peer = None if reason is WaitReason.OWN_DEVICE else opened.peer
-    opened.waits[key] = Waiting(
-        number, rank, opened.process, reason, peer, f"{name} of {opened.operation}", None, line
     )

@@ -9,7 +9,6 @@
 A rank that belongs on the node and has no process is a reply too: nobody is there.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
@@ -18,8 +17,14 @@ from typing import Any, Final
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
-from triage.errors import ArtifactError
-from triage.parsers.live.foreign_values import get_count, iterate_json_objects, make_stamp
+from triage.errors import Corrupt
+from triage.parsers.live.foreign_values import (
+    get_count,
+    get_json_object,
+    iterate_json_objects,
+    make_stamp,
+    parse_json_value,
+)
 
 SCHEMA: Final = "triage.processes/1"
 # The question that the operating system answers: is there a process of this rank?
@@ -36,13 +41,10 @@ _REPLIES: Final = {str(one): one for one in ReplyKind}
 
 
 def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
-    """One look with a reply for each question. Raises ArtifactError for what is no such list."""
-    try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ArtifactError(f"no list of processes: {error}") from error
-    if not isinstance(row, dict) or row.get("schema") != SCHEMA:
-        raise ArtifactError(f'no list of processes: "schema" is not {SCHEMA}')
+    """One look with a reply for each question. Raises :class:`Corrupt` for what is no such list."""
+    row = get_json_object(parse_json_value(text))
+    if row.get("schema") != SCHEMA:
+        raise Corrupt(f'no list of processes: "schema" is not {SCHEMA}')
     node = _get_text(row.get("node")) or None
     replies = tuple(islice(_iterate_replies(row, node), _MAX_ROWS))
     stamp = _parse_stamp(_get_text(row.get("at")))
@@ -52,7 +54,6 @@ def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
             artifact,
             Tool.PROCESSES,
             stamp=stamp,
-            dated_by=None if stamp == NO_STAMP else "content",
             node=node,
             replies=replies,
             counters=tuple(_iterate_counters(row, node)),
@@ -88,7 +89,7 @@ def _iterate_counters(row: Mapping[str, Any], node: str | None) -> Iterator[Wait
         rank, pid = (get_count(one.get(key), _MAX_NUMBER) for key in ("rank", "pid"))
         switches = get_count(one.get("voluntary_switches"), _MAX_SWITCHES)
         if rank is not None and switches is not None:
-            yield WaitCounter(Process(rank, node, None, pid), SWITCHES, 0, switches, 0, 0)
+            yield WaitCounter(Process(rank, node, None, pid), SWITCHES, 0, switches)
 
 
 def _parse_stamp(text: str) -> Stamp:

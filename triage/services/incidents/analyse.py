@@ -158,7 +158,7 @@ def _answer(
     record = read_own_record(ctx, st, incident.cluster)
     with ctx.database.reading() as session:
         num_erased = unreferenced.count_erased(session, st.id)
-        known = collect_known(session, st, incident, record, final=final)
+        known = collect_known(session, st, incident, record)
         analysis = readers.analyse(
             evidence.read_extracts(session, st.id),
             known,
@@ -195,12 +195,7 @@ def read_own_record(ctx: Context, st: IncidentProgress, cluster: str | None) -> 
 
 
 def collect_known(
-    session: Session,
-    st: IncidentProgress,
-    incident: IncidentView,
-    record: OwnRecord,
-    *,
-    final: bool,
+    session: Session, st: IncidentProgress, incident: IncidentView, record: OwnRecord
 ) -> KnownOfJob:
     """What an answer is told beside what the files came down to."""
     facts = drop_record({"job_id": incident.job_id, **st.facts})
@@ -213,7 +208,6 @@ def collect_known(
         notes=[*_NOTHING[st.has_files :], *ignored, *conflicts],
         standings=record.standings,
         starts=record.starts,
-        first=not final,
         own_in_force=record.own_in_force,
     )
 

@@ -2,16 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-import pytest
-
 from tests.support.spent import spent_s
 from triage.analysis.live.communicators.waits import MAX_ENDS, EndOfWaits, Identity, find_waits
 from triage.domain.live.communicator import (
     Communicator,
     CommunicatorRank,
     Presence,
-    Waiting,
-    WaitReason,
 )
 from triage.domain.live.process import Process
 
@@ -30,10 +26,8 @@ def identity_of(place: Communicator, one: CommunicatorRank) -> Identity:
     return one.process.rank if one.process.rank is not None else (place.hash, one.rank)
 
 
-def waits(
-    communicators: Sequence[Communicator], waiting: Sequence[Waiting] = ()
-) -> tuple[EndOfWaits, ...]:
-    return find_waits(communicators, identity_of, waiting)
+def waits(communicators: Sequence[Communicator]) -> tuple[EndOfWaits, ...]:
+    return find_waits(communicators, identity_of)
 
 
 def ends(*communicators: Communicator) -> list[tuple[Identity, int]]:
@@ -89,41 +83,10 @@ def test_the_rest_counts_as_many_as_it_is() -> None:
     assert waits([group])[0].lags[0].ahead == 15
 
 
-def test_completions_count_where_all_launched_the_same() -> None:
-    ranks = tuple(
-        CommunicatorRank(rank, Process(rank=rank), completed={"allreduce": 8 - (rank == 1)})
-        for rank in range(4)
-    )
-
-    (end,) = waits([Communicator(1, 4, ranks)])
-    assert end.identity == 1
-    assert end.lags[0].completed
-
-
 def test_a_circle_has_no_end() -> None:
     found = waits([communicator(1, {0: 9, 1: 8}), communicator(2, {0: 3, 1: 4})])
 
     assert found == ()
-
-
-@pytest.mark.parametrize("reason", [WaitReason.PEER, WaitReason.WIRE])
-def test_an_operation_between_two_makes_its_receiver_wait(reason: WaitReason) -> None:
-    group = communicator(1, {0: 9, 1: 9, 2: 9, 3: 9})
-    chain = [
-        Waiting(1, 0, Process(rank=0), reason, peer=1),
-        Waiting(1, 1, Process(rank=1), reason, peer=2),
-    ]
-
-    found = waits([group], chain)
-
-    assert [(end.identity, end.waiting) for end in found] == [(2, 2)]
-
-
-def test_who_waits_for_its_own_gpu_is_an_end() -> None:
-    own = Waiting(1, 2, Process(rank=2), WaitReason.OWN_DEVICE)
-
-    (end,) = waits([communicator(1, {0: 9, 2: 9})], [own])
-    assert end.identity == 2
 
 
 def test_two_ends_are_ordered_by_who_waits_for_them() -> None:

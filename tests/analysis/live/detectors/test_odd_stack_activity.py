@@ -17,7 +17,7 @@ MOVED_ON = COMPUTE.replace("96", "131").replace("augment (", "augment_more (")
 
 def counted(at_s: int, switches: list[int]) -> Look:
     counters = tuple(
-        WaitCounter(Process(rank, None, None, 1000 + rank), SWITCHES, 0, count, 0, 0)
+        WaitCounter(Process(rank, None, None, 1000 + rank), SWITCHES, 0, count)
         for rank, count in enumerate(switches)
     )
     stamp = Stamp(wall_ns=at_s * 10**9)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.stacks import DEVICE, HALL, LOADER, MEET, REDUCE, case_of, look
-from triage.analysis.live.registry import find_look_claims
+from triage.analysis.registry import find_look_claims
 from triage.domain.finding import Finding
 
 BARRIER = REDUCE.replace("all_reduce", "barrier").replace("step (train.py:24)", "end (epoch.py:19)")

@@ -7,9 +7,9 @@ import pytest
 import triage
 from tests.support.stack_texts import LOADER, REDUCE, Frame, py_spy_text
 from tests.support.stacks import DEVICE, case_of, frames, look, thread
-from triage.analysis.live.registry import find_look_claims
 from triage.analysis.live.stacks.program_points import ProgramPoint as P
 from triage.analysis.live.stacks.program_points import find_point
+from triage.analysis.registry import find_look_claims
 from triage.domain.live.launchers import is_helper
 from triage.domain.live.process import Process
 from triage.domain.live.stack import ThreadStack

@@ -68,9 +68,7 @@ def test_a_failure_says_what_it_says_of_the_rank(status: int, kind: ReplyKind) -
 def test_the_time_is_in_the_name() -> None:
     look = look_at("dump_traceback", [OWN], name="dumps/stacks_20260314_024210.txt")
 
-    assert (look.dated_by, look.stamp.wall_ns, look.stamp.zone_s) == (
-        "name", 1773456130 * 10**9, None,
-    )  # fmt: skip
+    assert (look.stamp.wall_ns, look.stamp.zone_s) == (1773456130 * 10**9, None)
     assert look.stacks[0].process.rank == 0
 
 
@@ -81,9 +79,7 @@ def test_wait_counters_are_values_of_each_rank() -> None:
     )
     look = look_at("wait_counter_values", [body, "{broken"])
 
-    assert look.counters == (
-        WaitCounter(Process(rank=0, host="gpu-n01"), "TCPStore__wait", 1, 6, 40, 15),
-    )
+    assert look.counters == (WaitCounter(Process(rank=0, host="gpu-n01"), "TCPStore__wait", 1, 6),)
     assert look.tool is Tool.WAIT_COUNTERS
 
 
@@ -136,7 +132,7 @@ def test_a_store_says_who_sits_where() -> None:
     (look,) = store_looks(text, "tcpstore_20260314_024210.txt")
 
     assert look.processes == (Process(rank=0, host="fd00::7"), Process(rank=1, host="gpu-n02"))
-    assert look.dated_by == "name"
+    assert look.stamp.wall_ns is not None
 
 
 def test_single_answers_take_the_rank_from_the_name() -> None:

@@ -8,7 +8,6 @@ the looks at other jobs are set aside first.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 from triage.analysis.live.case import LiveCase
@@ -23,37 +22,21 @@ _Counts = dict[tuple[int, int, str], int]
 """(communicator, rank, operation) -> how many; rank -1 is all that are not listed."""
 
 
-class RoundMovement(StrEnum):
-    """What the look before the last one says."""
-
-    FROZEN = "frozen"
-    MOVED = "moved"
-    ONE_LOOK = "one_look"  # nothing to compare with
-
-
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The last looks that were taken together, and whether anything moved before them.
+    """The last looks that were taken together. Compared with those before them, counters ``moved``,
+    so that the job ran then, or are the same (``frozen``); neither where there is one look alone.
 
     ``dated`` is whether clocks say that both looks are apart, ``begin_ns`` and ``end_ns`` when they
     were taken, as printed.
     """
 
     looks: tuple[Look, ...]
-    movement: RoundMovement = RoundMovement.ONE_LOOK
+    moved: bool = False
+    frozen: bool = False
     dated: bool = False
     begin_ns: int = 0
     end_ns: int = 0
-
-    @property
-    def moved(self) -> bool:
-        """Whether counters moved between the last two looks: the job ran then."""
-        return self.movement is RoundMovement.MOVED
-
-    @property
-    def frozen(self) -> bool:
-        """Whether two looks show the same counters."""
-        return self.movement is RoundMovement.FROZEN
 
     @property
     def communicators(self) -> list[Communicator]:
@@ -100,8 +83,8 @@ def find_latest_round(looks: Sequence[Look]) -> Round | None:
         moved = any(counts[key] != before[key] for key in common)
         if not moved and begin_ns and end_ns and end_ns - begin_ns < APART_NS:
             continue
-        movement = RoundMovement.MOVED if moved else RoundMovement.FROZEN
-        return Round(tuple(last), movement, bool(begin_ns and end_ns), begin_ns, end_ns)
+        dated = bool(begin_ns and end_ns)
+        return Round(tuple(last), moved, not moved, dated, begin_ns, end_ns)
     return Round(tuple(last))
 
 
@@ -155,11 +138,11 @@ def own_looks(case: LiveCase, tool: Tool) -> OwnLooks:
     return found
 
 
-def find_standing_round(case: LiveCase, tool: Tool) -> Round | None:
-    """The last looks of ``tool`` at this job, compared with those before; None also where counters
+def find_standing_round(case: LiveCase) -> Round | None:
+    """The last looks of RAS at this job, compared with those before; None also where counters
     moved, so that nobody is stuck.
     """
-    found = own_looks(case, tool).last
+    found = own_looks(case, Tool.RAS).last
     return None if found is None or found.moved else found
 
 
@@ -187,7 +170,8 @@ def are_counters_moving(case: LiveCase) -> bool:
     dates both: a job that moved before may stand since.
     """
     # When the stacks before the last ones were taken, as printed.
-    times = [one.stamp.wall_ns for one in case.stacks if one.stamp.wall_ns is not None]
+    stamps = [look.stamp for look in case.looks if look.stacks]
+    times = [stamp.wall_ns for stamp in stamps if stamp.wall_ns is not None]
     since_ns = max((ns for ns in times if max(times) - ns >= APART_NS), default=None)
     for tool in {one.tool for one in case.looks if one.communicators}:
         found = own_looks(case, tool).last

@@ -9,11 +9,11 @@ a chain over tensor, data and pipeline groups. Its end is the rank that waits fo
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence, Waiting
+from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence
 
 Identity = Hashable
 """Who a member of a communicator is in all of them: its world rank, or its process and GPU."""
@@ -47,9 +47,7 @@ class _Level:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """A member behind in one operation: it issued ``count``, ``ahead`` others up to ``most``.
-    ``completed`` is whether completions are counted.
-    """
+    """A member behind in one operation: it issued ``count``, ``ahead`` others up to ``most``."""
 
     communicator: Communicator
     member: CommunicatorRank
@@ -57,7 +55,6 @@ class Lag:
     count: int
     most: int
     ahead: int
-    completed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +71,18 @@ class EndOfWaits:
 
 
 def find_waits(
-    communicators: Iterable[Communicator], identity_of: IdentityOf, waiting: Sequence[Waiting] = ()
+    communicators: Iterable[Communicator], identity_of: IdentityOf
 ) -> tuple[EndOfWaits, ...]:
     """The ends of waits at one moment, 32 at most, those with most waiting ranks first.
 
-    ``identity_of`` says who a member is in all communicators; ``waiting`` are single operations in
-    flight that a tool saw. Ranks that wait in a circle, or behind one, have no end.
+    ``identity_of`` says who a member is in all communicators. Ranks that wait in a circle, or
+    behind one, have no end.
     """
     graph = _Graph(identity_of)
-    communicators = list(communicators)
     for communicator in communicators:
         graph.add_communicator(communicator)
-    if waiting:
-        graph.add_operations(communicators, waiting)
     ends = [
-        one
-        for one in graph.waited_by.keys() | graph.on_devices
-        if one not in graph.waits and not isinstance(one, _Level)
+        one for one in graph.waited_by if one not in graph.waits and not isinstance(one, _Level)
     ]
     most = {end: max((lag.ahead for lag in graph.lags[end]), default=0) for end in ends}
     ends.sort(key=lambda end: (-most[end], repr(end)))
@@ -120,23 +112,13 @@ class _Graph:
     lags: dict[Identity, list[Lag]] = field(default_factory=lambda: defaultdict(list))
     weights: dict[Identity, int] = field(default_factory=dict)
     """For how many ranks an identity stands, where these are more than one."""
-    on_devices: set[Identity] = field(default_factory=set)
-    """Who waits for its own GPU."""
     num_comparisons: int = 0
 
     def add_communicator(self, one: Communicator) -> None:
-        """What its members differ in; nothing where all are alike."""
-        launched = _count_by_name(one, completed=False)
-        self.compare(one, launched | _compare_answers(one), completed=False)
-        if all(len(set(by_rank.values())) < 2 for by_rank in launched.values()):
-            # Else that is why members complete less.
-            self.compare(one, _count_by_name(one, completed=True), completed=True)
-
-    def compare(
-        self, one: Communicator, counted: Mapping[str, Mapping[int, int]], *, completed: bool
-    ) -> None:
-        """Who is behind in an operation is waited for by the next level, and so by all above."""
-        for operation, by_rank in counted.items():
+        """What its members differ in: who is behind in an operation is waited for by the next
+        level, and so by all above.
+        """
+        for operation, by_rank in (_count_launched(one) | _compare_answers(one)).items():
             least, most = (pick(by_rank.values(), default=0) for pick in (min, max))
             if least == most:
                 continue
@@ -167,32 +149,8 @@ class _Graph:
                         continue
                     self.waited_by[who].append(above)
                     if not is_rest:
-                        lag = Lag(one, member, operation, count, most, ahead, completed)
-                        self.lags[who].append(lag)
+                        self.lags[who].append(Lag(one, member, operation, count, most, ahead))
                 above = level
-
-    def add_operations(
-        self, communicators: Iterable[Communicator], waiting: Iterable[Waiting]
-    ) -> None:
-        """Single operations in flight, between two members or of one and its own GPU."""
-        by_hash: dict[int, Communicator] = {}
-        known: dict[tuple[int, int], Identity] = {}
-        for communicator in communicators:
-            by_hash[communicator.hash] = communicator
-            for member in communicator.ranks:
-                known[communicator.hash, member.rank] = self.identity_of(communicator, member)
-        for one in waiting:
-            me = known.get((one.hash, one.rank))
-            if me is None:
-                place = by_hash.get(one.hash) or Communicator(one.hash, 0, ())
-                me = self.identity_of(place, CommunicatorRank(one.rank, one.process))
-            if one.peer is None:
-                self.on_devices.add(me)
-                continue
-            other = known.get((one.hash, one.peer), (one.hash, one.peer))
-            if other != me:
-                self.waited_by[other].append(me)
-                self.waits.add(me)
 
     def count_waiting_behind(self, end: Identity) -> int:
         """How many ranks wait for ``end``, or behind others that do."""
@@ -223,13 +181,12 @@ def _compare_answers(communicator: Communicator) -> dict[str, dict[int, int]]:
     return found | {INIT: begun}
 
 
-def _count_by_name(communicator: Communicator, *, completed: bool) -> dict[str, dict[int, int]]:
-    """Operation -> rank -> how many it launched, or completed."""
+def _count_launched(communicator: Communicator) -> dict[str, dict[int, int]]:
+    """Operation -> rank -> how many it launched."""
     found: dict[str, dict[int, int]] = {}
     for member in _list_members(communicator):
-        counts: Mapping[str, int] | None = member.completed if completed else member.launched
-        if counts and member.presence not in _SILENT:
-            for name, count in counts.items():
+        if member.launched and member.presence not in _SILENT:
+            for name, count in member.launched.items():
                 found.setdefault(name, {})[member.rank] = count
     return found
 

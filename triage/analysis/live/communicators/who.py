@@ -1,6 +1,5 @@
 """Who the members of communicators are: global rank, node, pid and GPU, in words and as a key."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -122,20 +121,6 @@ class MembersOfJob:
             elif node is not None and self.case.is_a_node(node):
                 nodes.append(node)
         return list(dict.fromkeys(ranks)), list(dict.fromkeys(nodes))
-
-
-def map_members(
-    looks: Iterable[Look],
-) -> dict[tuple[int, int], list[tuple[Process, Look, int | None]]]:
-    """(communicator, rank in it) -> the processes that looks name for it, each with its line."""
-    found: dict[tuple[int, int], list[tuple[Process, Look, int | None]]] = defaultdict(list)
-    for look in looks:
-        for one in look.communicators:
-            for member in one.ranks:
-                found[one.hash, member.rank].append((member.process, look, member.line))
-        for wait in look.waiting:
-            found[wait.hash, wait.rank].append((wait.process, look, wait.line))
-    return found
 
 
 def describe_machine(process: Process) -> list[str]:

@@ -173,9 +173,7 @@ def _find_silent_processes(looks: Sequence[Look]) -> list[_Unreached]:
                 last.pop(key, None)
         for reply in look.replies:
             key = (reply.process.host, reply.process.pid)
-            if reply.kind is ReplyKind.ANSWERED:
-                last.pop(key, None)
-            elif key not in last or not last[key].dead or reply.kind is ReplyKind.UNREACHABLE:
+            if key not in last or not last[key].dead or reply.kind is ReplyKind.UNREACHABLE:
                 last[key] = _Unreached(reply, look)
     return [last[key] for key in sorted(last, key=repr)]
 

@@ -1,4 +1,4 @@
-"""What the counters of one tool show of a communicator's ranks: who is behind, and who disagrees.
+"""What RAS's counters show of a communicator's ranks: who is behind, and who disagrees.
 
 *Behind*: a rank has launched fewer operations than its peers, who wait for it. Its host did not
 launch them: it stands in its own code, is held, or its process is gone. Ranks that wait for such a
@@ -13,7 +13,7 @@ whoever is late there cannot be told from who waits. Nobody is named by either.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,9 +31,9 @@ from triage.analysis.live.communicators.who import MembersOfJob, describe_machin
 from triage.domain.category import Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator, CommunicatorRank
-from triage.domain.live.look import Tool
 from triage.domain.report import Because
 
+_BEHIND: Final = "ras.behind"
 # An end for which fewer ranks wait than this share of the most waits for what no tool counts
 # (sends, receives): it is not named beside the other.
 _ALIKE: Final = 0.5
@@ -51,19 +51,18 @@ _SECOND_LOOK: Final = "one look alone may be of a job that runs, take a second o
 _HOST: Final = "look at what that process does (py-spy, data loader, storage, locks)"
 
 
-def find_ranks_behind(name: str, tool: Tool, case: LiveCase) -> Iterator[Finding]:
-    """One finding on the rank at which the waits end that one tool shows, or on all that are
-    behind on one node; several are a tie.
+def find_ranks_behind(case: LiveCase) -> Iterator[Finding]:
+    """One finding on the rank at which the waits end that RAS shows, or on all that are behind on
+    one node; several are a tie.
 
     Silent: where counters moved between two looks, where all launched the same, and where many
     ranks of several nodes are behind together.
     """
-    found = find_standing_round(case, tool)
+    found = find_standing_round(case)
     if found is None or (case.moving and not found.frozen):
         return
     members = MembersOfJob(case, found.looks)
-    waiting = [one for look in found.looks for one in look.waiting]
-    waits = find_waits(found.communicators, members.identity_of, waiting)
+    waits = find_waits(found.communicators, members.identity_of)
     # That a rank does not answer is another claim.
     ends = [end for end in waits if end.lags and ABSENT not in {lag.operation for lag in end.lags}]
     if not ends:
@@ -83,7 +82,7 @@ def find_ranks_behind(name: str, tool: Tool, case: LiveCase) -> Iterator[Finding
     inside = f" ({inside})" if inside and any(members.places(places[:1])) else ""
     text = "is behind its peers" if len(alike) == 1 or tie else "are behind their peers"
     yield members.claim(
-        name,
+        _BEHIND,
         places,
         f"{text}{inside}: it {_describe_lag(first)}",
         convicts=strength > _ONE_LOOK and not tie,
@@ -92,20 +91,20 @@ def find_ranks_behind(name: str, tool: Tool, case: LiveCase) -> Iterator[Finding
         category=Category.HOST_STALL,
         strength=strength / len(alike) if tie else strength,
         advice=_SECOND_LOOK if strength <= _ONE_LOOK else _HOST,
-        because=tuple(_list_lag_reasons(name, found, members, alike)),
+        because=tuple(_list_lag_reasons(found, members, alike)),
         one_of=tie,
     )
 
 
 def _list_lag_reasons(
-    name: str, found: Round, members: MembersOfJob, ends: Sequence[EndOfWaits]
+    found: Round, members: MembersOfJob, ends: Sequence[EndOfWaits]
 ) -> Iterator[Because]:
     """Each rank, and what it is behind in."""
     looks = ", the same in two looks" if found.frozen else ""
     each = max(_MAX_REASONS // len(ends), 1)
     for end in ends[:_MAX_REASONS]:
         for lag in end.lags[:each]:
-            yield members.explain(name, lag.member, f"{_describe_lag(lag)}{looks}")
+            yield members.explain(_BEHIND, lag.member, f"{_describe_lag(lag)}{looks}")
 
 
 def _select_behind_own_group(ends: Sequence[EndOfWaits]) -> Sequence[EndOfWaits]:
@@ -123,11 +122,10 @@ def _describe_lag(lag: Lag) -> str:
     several = f"its {lag.ahead} peers" if lag.ahead != 1 else "its peer"
     if lag.operation == INIT:
         return f"has not finished the set-up of a communicator, {several} have"
-    verb = "completed" if lag.completed else "launched"
     name = normalize_operation(lag.operation)
     rest = lag.communicator.size - 1
     some = "" if lag.ahead >= rest else f" of {rest}"
-    return f"{verb} {lag.count} {name}, {several}{some} {'up to ' if some else ''}{lag.most}"
+    return f"launched {lag.count} {name}, {several}{some} {'up to ' if some else ''}{lag.most}"
 
 
 def _rate_strength(found: Round, *, stopped: bool) -> float:
@@ -167,12 +165,7 @@ class _Disagreement:
         return " and ".join(f"{counts.get(name, 0)} {normalize_operation(name)}" for name in names)
 
 
-def find_disagreements(communicators: Iterable[Communicator]) -> list[_Disagreement]:
-    """The communicators whose members issued different operations."""
-    return [found for one in communicators if (found := _find_disagreement(one)) is not None]
-
-
-def _find_disagreement(communicator: Communicator) -> _Disagreement | None:
+def find_disagreement(communicator: Communicator) -> _Disagreement | None:
     """The smallest set of members that contradicts the largest; None where all fit.
 
     Of members that a tool does not list it tells what they have in common: they count as one set,
@@ -211,9 +204,11 @@ def find_odd_operations(case: LiveCase) -> Iterator[Finding]:
 
     Silent: where counters moved between two looks, and where who is behind is behind in all.
     """
-    found = find_standing_round(case, Tool.RAS)
-    every = [] if found is None else find_disagreements(found.communicators)
-    if found is None or not every:
+    found = find_standing_round(case)
+    if found is None:
+        return
+    every = [odd for one in found.communicators if (odd := find_disagreement(one)) is not None]
+    if not every:
         return
     one = min(
         every,
@@ -261,7 +256,7 @@ def find_out_of_step(case: LiveCase) -> Iterator[Finding]:
 
     Silent: where counters moved between two looks, and where whoever is behind is listed.
     """
-    found = find_standing_round(case, Tool.RAS)
+    found = find_standing_round(case)
     if found is None:
         return
     rows = [
@@ -283,7 +278,7 @@ def find_set_up(case: LiveCase) -> Iterator[Finding]:
 
     Silent: where fewer than half of a communicator's ranks set it up.
     """
-    found = find_standing_round(case, Tool.RAS)
+    found = find_standing_round(case)
     every = [] if found is None else found.communicators
     stuck = [one for one in every if 2 * _count_in_set_up(one) >= one.size > 1]
     if found is not None and stuck:

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from triage.analysis.live.case import LiveCase, make_look_claim
-from triage.analysis.live.communicators.who import map_members
 from triage.domain.category import HARDWARE, Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator
@@ -49,12 +48,14 @@ def find_shortest_kernels(case: LiveCase) -> Iterator[Finding]:
     another rank comes last each time, and where the late one waits for another group itself.
     """
     looks = [look for look in case.looks if look.tool is Tool.INSPECTOR]
-    places = {
-        key: _MemberPlace(
-            case.rank_of(process, look), case.node_of(process, look), look.artifact, line
-        )
-        for key, ((process, look, line), *_) in map_members(looks).items()
-    }
+    places: dict[tuple[int, int], _MemberPlace] = {}
+    for look in looks:
+        for one in look.communicators:
+            for member in one.ranks:
+                rank = case.rank_of(member.process, look)
+                node = case.node_of(member.process, look)
+                place = _MemberPlace(rank, node, look.artifact, member.line)
+                places.setdefault((one.hash, member.rank), place)
     times = collect_times(one for look in looks for one in look.communicators)
     late = [
         found
@@ -64,15 +65,15 @@ def find_shortest_kernels(case: LiveCase) -> Iterator[Finding]:
     ]
     named: set[tuple[int | None, str | None]] = set()
     origins = [one for one in late if not _follows(one, late, places)]
-    for one in sorted(origins, key=lambda found: (-found.late_us, found.hash, found.function)):
-        for rank in one.ranks:
-            place = places.get((one.hash, rank))
-            if place is None or len(named) >= _MAX_NAMED:
+    for found in sorted(origins, key=lambda one: (-one.late_us, one.hash, one.function)):
+        for rank in found.ranks:
+            at = places.get((found.hash, rank))
+            if at is None or len(named) >= _MAX_NAMED:
                 continue
-            who = (place.rank, place.node if place.rank is None else None)
+            who = (at.rank, at.node if at.rank is None else None)
             if who not in named and who != (None, None):
                 named.add(who)
-                yield _make_finding(one, place)
+                yield _make_finding(found, at)
 
 
 def _count_most_late(key: int, places: _Places) -> int:

@@ -1,1 +1,1 @@
-"""Reports of NCCL's RAS, as text, as JSON and as a stream of events."""
+"""Reports of NCCL's RAS, as text and as JSON."""

@@ -11,10 +11,10 @@ is cut, the ranks before the cut are read. Sample::
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
@@ -30,7 +30,7 @@ from triage.parsers.live.foreign_values import (
     limit_text,
     make_stamp,
 )
-from triage.parsers.live.ras.report_text import MAX_RANKS, NO_PROOF, parse_ras_process
+from triage.parsers.live.ras.report_text import MAX_RANKS, NO_COMMUNICATOR, NO_PROOF
 
 _COMMUNICATORS: Final = compile_re(r'"communicators"\s*:\s*\[')
 _OWN_KEYS: Final = compile_re(
@@ -129,10 +129,7 @@ def _read_look(report: Mapping[str, Any], artifact: str) -> Look:
     stamp = parse_ras_stamp(report.get("timestamp"))
     notes = []
     if not communicators:
-        notes.append(
-            "NCCL RAS knows no communicator: none has been set up yet, the ranks hang in the"
-            " set-up, or the job has given them up"
-        )
+        notes.append(NO_COMMUNICATOR)
     elif all(
         # All members answered, and have launched the same.
         len({repr(sorted((member.launched or {}).items())) for member in one.ranks}) == 1
@@ -146,7 +143,6 @@ def _read_look(report: Mapping[str, Any], artifact: str) -> Look:
         artifact,
         Tool.RAS,
         stamp,
-        "content" if stamp.wall_ns is not None else None,
         communicators=tuple(communicators),
         replies=tuple(reader.replies.values()),
         notes=tuple(notes),
@@ -189,7 +185,7 @@ class _MemberReader:
         rank, state = get_count(raw.get("rank"), MAX_RANKS), get_json_object(raw.get("status"))
         if rank is None:
             return None
-        process = _make_process(raw, "cuda_dev", "nvml_dev")
+        process = _make_process(raw)
         if missing:
             for flag, presence, kind, words in _FLAGS:
                 if state.get(flag) is True:
@@ -237,7 +233,7 @@ def parse_ras_stamp(text: object) -> Stamp:
 # OK / SERVER PROTOCOL 2 / CLIENT PROTOCOL 2 / SET FORMAT json / TIMEOUT 5 / VERBOSE STATUS
 _PROTOCOL: Final = compile_re(
     r"\s*(?:(?:OK|(?:SERVER|CLIENT) PROTOCOL \d{1,9}|TIMEOUT \d{1,9}|SET FORMAT \w{1,20}"
-    r"|(?:VERBOSE )?STATUS|MONITOR[ \w,]{0,80})[ \t]*\r?\n)",
+    r"|(?:VERBOSE )?STATUS)[ \t]*\r?\n)",
     re.IGNORECASE,
 )
 _MAX_LINES: Final = 16
@@ -258,112 +254,10 @@ def find_report_start(text: str) -> int:
     return place
 
 
-# The stream of ``ncclras -m``: what happened between processes, as text or as JSON objects.
-#
-# Of each process the last event counts. Samples::
-#
-#     [2026-03-14 02:41:13] PEER_DEAD: Process 51306 on node 10.20.0.12 managing GPU 5
-#     {"timestamp": "2026-03-14 02:41:13", "group": "LIFECYCLE", "event": "PEER_DEAD",
-#      "peer": {"host": "10.20.0.12", "pid": 51306, "cuda_devs": [5]}, "details": ""}
-
-_MAX_EVENTS: Final = 1_000_000
-_EVENT_LINE: Final = compile_re(
-    r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] (?P<event>PEER_[A-Z_]{2,40}):"
-    r"(?: Process (?P<pid>\d{1,10}) on node (?P<host>\S{1,256}) managing GPUs? (?P<gpu>\d{1,5})"
-    r"(?P<more>[,\d]{0,200})(?: \(NVML (?P<nvml>\d{1,5})[,\d]{0,200}\))?)?(?P<details>[^\n]{0,300})"
-)
-_JSON_EVENT: Final = compile_re(r'"event"\s{0,20}:\s{0,20}"PEER_[A-Z_]{2,40}"')
-_UP_TO_OBJECT: Final = compile_re(r"[^{]*")
-
-_KINDS: Final = {
-    "PEER_DEAD": ReplyKind.UNREACHABLE,
-    "PEER_TIMEOUT_DEAD": ReplyKind.UNREACHABLE,
-    "PEER_UNRESPONSIVE": ReplyKind.SILENT,
-    "PEER_KEEPALIVE_TIMEOUT": ReplyKind.SILENT,
-    "PEER_SEND_STUCK": ReplyKind.SILENT,
-    "PEER_RETRY": ReplyKind.SILENT,
-    "PEER_INIT_TIMEOUT": ReplyKind.SILENT,
-    "PEER_NEW": ReplyKind.ANSWERED,
-    "PEER_CONNECTED": ReplyKind.ANSWERED,
-    "PEER_RECOVERED": ReplyKind.ANSWERED,
-}
-"""What an event says of the process; others (a connection that begins or ends) say nothing."""
-
-
-def is_ras_monitor(text: str) -> bool:
-    """Whether a file that begins with ``text`` is a stream of RAS's events."""
-    head = text[find_report_start(text) :].lstrip()
-    if head.startswith("{"):
-        found = _JSON_EVENT.search(head, 0, 2000)
-        return found is not None and '"peer"' in head[:4000]
-    return _EVENT_LINE.match(head) is not None
-
-
-def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
-    """One look, of the time of the last event; :class:`ArtifactError` where there is none."""
-    text = text[find_report_start(text) :]
-    is_json = text.lstrip().startswith("{")
-    last: dict[tuple[str | None, int | None], Reply] = {}
-    stamp, num_events = NO_STAMP, 0
-    for time, event, process, details, line in (
-        _iterate_json_events(text) if is_json else _iterate_text_events(text)
-    ):
-        num_events += 1
-        stamp = parse_ras_stamp(time) if time is not None else stamp
-        kind = _KINDS.get(event)
-        if kind is None or process.pid is None or process.host is None:
-            continue
-        key = (process.host, process.pid)
-        known = last.get(key)
-        words = f"{event} at {time}{': ' if details else ''}{details}"
-        # Dead stays dead until it is seen again: retries go on behind it.
-        gone = known is not None and known.kind is ReplyKind.UNREACHABLE
-        if not (gone and kind is ReplyKind.SILENT):
-            last[key] = Reply(process, "ras_monitor", kind, words, line)
-    if not num_events:
-        raise ArtifactError("no event of NCCL RAS can be read")
-    dated_by = "content" if stamp.wall_ns is not None else None
-    return [Look(artifact, Tool.RAS, stamp, dated_by, replies=tuple(last.values()))]
-
-
-_Event = tuple[str | None, str, Process, str, int | None]
-
-
-def _iterate_text_events(text: str) -> Iterator[_Event]:
-    """(time, event, process, details, line) of each line."""
-    start, line = 0, 0
-    while start < len(text) and line < _MAX_EVENTS:
-        line += 1
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        found = _EVENT_LINE.match(text, start, min(end, start + 2000))
-        if found is not None:
-            process, details = parse_ras_process(found), found["details"].strip()
-            yield found["time"], found["event"], process, details, line
-        start = end + 1
-
-
-def _iterate_json_events(text: str) -> Iterator[_Event]:
-    """(time, event, process, details, None) of each object; a stream may break off."""
-    for value, _, _ in islice(iterate_decoded(text, _UP_TO_OBJECT), _MAX_EVENTS):
-        if isinstance(value, dict) and isinstance(value.get("event"), str):
-            time = value.get("timestamp")
-            yield (
-                time[:40] if isinstance(time, str) else None,
-                value["event"][:60],
-                _make_process(get_json_object(value.get("peer")), "cuda_devs", "nvml_devs"),
-                limit_text(value.get("details"))[:200],
-                None,
-            )
-
-
-def _make_process(raw: Mapping[str, Any], gpu: str, nvml: str) -> Process:
-    """Who manages a rank, or who an event speaks of: with its GPU where it has one alone."""
+def _make_process(raw: Mapping[str, Any]) -> Process:
+    """Who manages a rank."""
     host, pid = raw.get("host"), get_count(raw.get("pid"), 1 << 31)
-    gpus = []
-    for value in (raw.get(gpu), raw.get(nvml)):
-        lone = value[0] if isinstance(value, list) and len(value) == 1 else value
-        gpus.append(get_count(lone, 1 << 16))
+    gpus = [get_count(raw.get(key), 1 << 16) for key in ("cuda_dev", "nvml_dev")]
     return _share_process(host[:256] or None if isinstance(host, str) else None, pid, *gpus)
 
 

@@ -10,7 +10,7 @@ the ones ahead: the counts say it, and never the list. Sample::
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Final
@@ -27,6 +27,10 @@ MAX_RANKS: Final = 1 << 20
 _REMOTE: Final = "remote process error"
 
 
+NO_COMMUNICATOR: Final = (
+    "NCCL RAS knows no communicator: none has been set up yet, the ranks hang in the set-up, or the"
+    " job has given them up"
+)
 # All ranks have launched the same: a hang on the device, or in what is not counted, looks alike.
 NO_PROOF: Final = (
     "NCCL RAS shows nobody behind; it counts what hosts launched, never what completed, and neither"
@@ -252,8 +256,9 @@ class _TextReport:
 
     def read(self, text: str) -> Look:
         """The look; lines that are not known are passed over."""
-        for place, line in enumerate(_iterate_bounded_lines(text), start=self.before + 1):
-            self.read_line(line, place)
+        lines = text.split("\n", _MAX_LINES)[:_MAX_LINES]
+        for place, line in enumerate(lines, start=self.before + 1):
+            self.read_line(line[:_MAX_LINE].rstrip("\r"), place)
         silent = {key: _PRESENCES[one.kind] for key, one in self.replies.items()}
         lone = next(iter(self.replies.values())).process if len(self.replies) == 1 else None
         for part in self.parts.values():
@@ -284,10 +289,7 @@ class _TextReport:
         elif line.startswith("Warnings"):
             self.complete = True
         elif line.startswith("No communicator data collected"):
-            self.notes.append(
-                "NCCL RAS knows no communicator: none has been set up yet, the ranks hang in the"
-                " set-up, or the job has given them up"
-            )
+            self.notes.append(NO_COMMUNICATOR)
         elif line.startswith("ERROR: "):
             self.notes.append(f"the RAS server answered: {line[:200]}")
 
@@ -347,7 +349,7 @@ class _TextReport:
         found = _PROCESS.match(line)
         if found is None:
             return
-        process = parse_ras_process(found)
+        process = _parse_process(found)
         dead = self.section == "DEAD"
         kind = ReplyKind.UNREACHABLE if dead else ReplyKind.SILENT
         words = "considered dead" if dead else "sent no data in time"
@@ -357,7 +359,7 @@ class _TextReport:
             self.replies[key] = Reply(process, "ras", kind, words, place)
 
     def read_rank(self, part: CommunicatorParts, found: re.Match[str], place: int) -> None:
-        rank, process = parse_whole_number(found["rank"]), parse_ras_process(found)
+        rank, process = parse_whole_number(found["rank"]), _parse_process(found)
         if rank is None:
             return
         if self.section == "INCOMPLETE":
@@ -378,7 +380,7 @@ class _TextReport:
             part.add(rank, process, counts=counts, status=status, error=error, line=place)
 
 
-def parse_ras_process(found: re.Match[str]) -> Process:
+def _parse_process(found: re.Match[str]) -> Process:
     """The process that a line names, with its GPU where it has one alone; else an unknown one."""
     named = found.groupdict()
     if named["pid"] is None:
@@ -402,15 +404,3 @@ def _parse_state(found: re.Match[str]) -> tuple[int | None, str | None, str | No
         status if status in _STATUSES else None,
         None if error.lower() in ("", "ok", "no error") else error,
     )
-
-
-def _iterate_bounded_lines(text: str) -> Iterator[str]:
-    """The lines, each at most so long, without what ends them."""
-    start = 0
-    for _ in range(_MAX_LINES):
-        if start >= len(text):
-            return
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield text[start : min(end, start + _MAX_LINE)].rstrip("\r")
-        start = end + 1

@@ -24,7 +24,6 @@ from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.faulthandler import FRAME as PYTHON_FRAME
 from triage.parsers.live.stacks.lines import (
-    MAX_THREADS,
     ThreadReader,
     clip_line,
     limit_frames,
@@ -175,87 +174,3 @@ def _strip_last_group(text: str) -> str:
                 return text[:place].rstrip()
     # Its beginning is lost: the arguments were longer than what is kept.
     return text.partition("(")[0].rstrip()
-
-
-# What cuda-gdb says of a GPU: of a CUDA core dump, or of the kernels that run.
-#
-# ::
-#
-#     Opening GPU coredump: core_gpu-n02_51306.nvcudmp
-#
-#     CUDA Exception: Warp Illegal Address
-#     [Current focus set to CUDA kernel 0, grid 913, block (0,0,0), thread (0,0,0), device 0, ...]
-#     #0  0x00007f31abb9f6e0 in fused_gather_kernel(int*, int)<<<(1,1,1),(256,1,1)>>> ()
-#
-#     Kernel Parent Dev Grid Status   SMs Mask GridDim BlockDim Invocation
-#     *    0      -   0  913 Active 0x00000001 (1,1,1) (64,1,1) ncclDevKernel_AllReduce_Sum_f32()
-
-# "Opening GPU coredump: core_gpu-n02_51306.nvcudmp"
-OPENING: Final = compile_re(r"Opening GPU coredump: (\S{1,1024})")
-# "CUDA Exception: Warp Illegal Address"
-_EXCEPTION: Final = compile_re(r"CUDA Exception: (.{1,200})")
-# "[Current focus set to CUDA kernel 0, grid 41820, block (0,0,0), thread (0,0,0), device 0, ..."
-FOCUS: Final = compile_re(
-    r"\[?(?:Current f|F|Switching f)ocus (?:set )?to CUDA kernel (?P<kernel>\d{1,9}), "
-    r"grid (?P<grid>\d{1,19}),.{0,200}?\bdevice (?P<device>\d{1,4})\b"
-)
-_LAUNCH: Final = compile_re(r"<<<.*$")
-# "  Kernel Parent Dev Grid Status   SMs Mask GridDim BlockDim Invocation"
-KERNELS: Final = compile_re(r"\s{0,32}Kernel +Parent +Dev +Grid +Status +SMs Mask +GridDim")
-# "*      0      -   0 52162520 Active 0x00000001 (1,1,1) (64,1,1) ncclDevKernel_AllReduce_Sum()"
-_KERNEL_ROW: Final = compile_re(
-    r"[* ] {0,16}(?P<kernel>\d{1,9}) +\S{1,16} +(?P<device>\d{1,4}) +(?P<grid>\d{1,19}) +"
-    r"(?P<status>\w{1,32}) +0x\w{1,64} +\(\S{1,64}\) +\(\S{1,64}\) +(?P<call>.+)$"
-)
-# "core_gpu-n02_51306.nvcudmp", "core_1773456067_gpu-n02_51306.nvcudmp", "cuda_coredump_n02_51306"
-_OF_CORE: Final = compile_re(
-    r"(?:cuda_?)?core(?:dump)?[_.](?:cuda[_.])?(?:\d{9,11}[_.])?"
-    r"(?P<host>[A-Za-z][A-Za-z0-9.-]{0,252}?)[_.](?P<pid>\d{1,10})(?:\.nvcudmp)?$"
-)
-
-
-class _CudaGdbReader(ThreadReader):
-    """A stack for each focus, and one for each kernel that is listed; frames are of the device."""
-
-    exception: str | None = None
-
-    def take(self, number: int, line: str) -> None:
-        line = clip_line(line)
-        if match := OPENING.match(line):
-            self.end_thread()
-            self.exception = None
-            # Host and pid, as the driver writes them into the name of a core dump.
-            core = _OF_CORE.match(match[1].rpartition("/")[2][-512:])
-            if core is not None:
-                self.process = replace(self.process, host=core["host"], pid=int(core["pid"]))
-        elif match := _EXCEPTION.match(line):
-            self.end_thread()
-            self.exception = match[1].strip()
-        elif match := FOCUS.match(line):
-            self.begin_thread(match, number)
-        elif self.header is not None and (match := _FRAME.match(line)):
-            self.frames.append(_parse_kernel(match["call"]))
-        elif (match := _KERNEL_ROW.match(line)) and len(self.stacks) < MAX_THREADS:
-            stack = replace(self.make_stack(match), frames=(_parse_kernel(match["call"]),))
-            active = match["status"].lower() == "active"
-            self.stacks.append(replace(stack, exception=None, active=active, line=number))
-
-    def make_stack(self, header: re.Match[str]) -> ThreadStack:
-        owner = replace(self.process, gpu=int(header["device"]))
-        name = f"kernel {header['kernel']}, grid {header['grid']}"
-        frames = limit_frames(self.frames)
-        return ThreadStack(owner, frames, name, exception=self.exception, line=self.line)
-
-    def end_thread(self) -> None:
-        """A focus without a frame is none."""
-        if not self.frames:
-            self.header = None
-        super().end_thread()
-
-
-read_cuda_gdb_stacks: Final = _CudaGdbReader.read
-
-
-def _parse_kernel(call: str) -> StackFrame:
-    """A kernel without its parameters and the shape of its launch."""
-    return StackFrame(shorten_name(strip_arguments(_LAUNCH.sub("", call))), native=True)

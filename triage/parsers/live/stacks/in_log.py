@@ -134,5 +134,5 @@ class DumpsInLog:
             for dumps in rounds
         ]
         if looks and stamps:
-            looks[0] = replace(looks[0], stamp=stamps[0], dated_by="content")
+            looks[0] = replace(looks[0], stamp=stamps[0])
         return tuple(looks[-_MOST_ROUNDS:])

@@ -88,14 +88,10 @@ class ThreadReader(ABC):
         is known of whoever was asked.
         """
         reader = cls(process)
-        reader.take_all(lines, first)
-        return reader.stacks
-
-    def take_all(self, lines: Sequence[str], first: int) -> None:
-        """Read all lines, up to the end of what the tool printed."""
         for number, line in enumerate(lines, first):
-            self.take(number, line)
-        self.end_process()
+            reader.take(number, line)
+        reader.end_process()
+        return reader.stacks
 
     def end_process(self) -> None:
         """Keep what was read of one process."""

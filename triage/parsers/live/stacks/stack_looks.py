@@ -15,9 +15,9 @@ from triage.domain.live.stack import ThreadStack
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.flight_recorder.naming import parse_node
-from triage.parsers.live.file_names import get_name_date, parse_name_pid, rank_of_name
+from triage.parsers.live.file_names import parse_name_pid, rank_of_name, stamp_of_name
 from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds, read_python_traceback
-from triage.parsers.live.stacks.gdb import read_cuda_gdb_stacks, read_gdb_stacks
+from triage.parsers.live.stacks.gdb import read_gdb_stacks
 from triage.parsers.live.stacks.lines import MAX_THREADS, split_clean_lines
 from triage.parsers.live.stacks.proc_files import read_proc_stacks
 from triage.parsers.live.stacks.py_spy import read_py_spy, read_py_spy_json
@@ -71,15 +71,6 @@ def read_py_spy_json_looks(text: str, artifact: str) -> list[Look]:
     return make_looks(artifact, Tool.PY_SPY, split_into_rounds(stacks), None if whole else _CUT)
 
 
-def read_cuda_gdb_looks(text: str, artifact: str) -> list[Look]:
-    """Kernels of a GPU, and the threads of its process where they were asked for too."""
-    lines = split_clean_lines(text)
-    kernels = read_cuda_gdb_stacks(lines, UNKNOWN_PROCESS)
-    looks = make_looks(artifact, Tool.CUDA_GDB, [kernels] if kernels else [])
-    threads = read_gdb_stacks(lines, UNKNOWN_PROCESS)
-    return looks + (make_looks(artifact, Tool.GDB, split_into_rounds(threads)) if threads else [])
-
-
 def read_proc_looks(text: str, artifact: str) -> list[Look]:
     """What the kernel says of one process or several."""
     stacks = read_proc_stacks(split_clean_lines(text), UNKNOWN_PROCESS, artifact)
@@ -122,7 +113,7 @@ def make_looks(
             artifact,
             tool,
             # The name of a file that was appended to tells when it was begun.
-            *((NO_STAMP, None) if place else get_name_date(artifact)),
+            NO_STAMP if place else stamp_of_name(artifact),
             stacks=_with_ranks(stacks, named),
             partial=partial if place == last else None,
         )
