@@ -4,6 +4,7 @@ looks at a running job.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from triage.analysis.detectors import (
@@ -24,6 +25,7 @@ from triage.analysis.live.detectors import answers, counters, gpus, kernels, sta
 from triage.analysis.waiting.case import Case
 from triage.domain.category import ANY_CAUSE, HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
+from triage.domain.live.look import Tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ LOOK_DETECTORS: Final[tuple[Callable[[LiveCase], Iterator[Finding]], ...]] = (
     answers.find_unresponsive,
     answers.find_async_errors,
     counters.find_odd_operations,
-    counters.find_ranks_behind,
+    partial(counters.find_ranks_behind, "ras.behind", Tool.RAS),
+    partial(counters.find_ranks_behind, "trace_table.behind", Tool.TRACE_TABLE),
     counters.find_out_of_step,
     counters.find_set_up,
 )

@@ -266,6 +266,13 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     ),
     LiveFormat("debug_server_page", _is_frontend_page, debug_server.page_looks, _PAGE_WORDS),
     LiveFormat("store_keys", _is_store_listing, debug_server.store_looks, ("debug_server/rank",)),
+    # "=== FR Trace ===", the CPU recorder's tables, before "=== FR Trace NCCL ==="
+    LiveFormat(
+        "trace_tables",
+        _match_bytes(rb"\s{0,64}=== FR Trace(?: \w{1,32})? ===\r?\n"),
+        debug_server.read_trace_tables,
+        ("=== FR Trace",),
+    ),
     # '{"pytorch.wait_counter.TCPStore__get":{"active_count":0,...'
     LiveFormat(
         "wait_counters",

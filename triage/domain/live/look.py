@@ -23,6 +23,7 @@ class Tool(StrEnum):
     WAIT_COUNTERS = "wait_counters"
     RAS = "ras"
     INSPECTOR = "inspector"
+    TRACE_TABLE = "trace_table"
     GPU_STATE = "gpu_state"
     PROCESSES = "processes"  # the list of a node's processes, and who answered what
 

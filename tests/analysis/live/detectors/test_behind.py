@@ -33,7 +33,7 @@ def claims(*communicators: Communicator, looks: int = 2, **case: bool) -> list[F
         for n in range(looks)
     ]
     placement = JobPlacement(node_by_rank={rank: f"n{rank // 4}" for rank in range(16)})
-    return list(find_ranks_behind(LiveCase(seen, placement, 16, **case)))
+    return list(find_ranks_behind("ras.behind", Tool.RAS, LiveCase(seen, placement, 16, **case)))
 
 
 def test_a_stage_that_waits_for_a_receive_is_not_named_beside_the_rank_that_stands() -> None:
@@ -83,4 +83,4 @@ def test_one_look_is_worth_what_dumps_and_watchdogs_say_of_the_job(
 def test_looks_of_another_tool_are_not_its_own() -> None:
     look = Look("x", Tool.INSPECTOR, communicators=(communicator(1, {0: 9, 1: 8}),))
 
-    assert list(find_ranks_behind(LiveCase([look], JobPlacement()))) == []
+    assert list(find_ranks_behind("ras.behind", Tool.RAS, LiveCase([look], JobPlacement()))) == []

@@ -138,11 +138,11 @@ def own_looks(case: LiveCase, tool: Tool) -> OwnLooks:
     return found
 
 
-def find_standing_round(case: LiveCase) -> Round | None:
-    """The last looks of RAS at this job, compared with those before; None also where counters
+def find_standing_round(case: LiveCase, tool: Tool) -> Round | None:
+    """The last looks of ``tool`` at this job, compared with those before; None also where counters
     moved, so that nobody is stuck.
     """
-    found = own_looks(case, Tool.RAS).last
+    found = own_looks(case, tool).last
     return None if found is None or found.moved else found
 
 

@@ -1,4 +1,4 @@
-"""What RAS's counters show of a communicator's ranks: who is behind, and who disagrees.
+"""What the counters of one tool show of a communicator's ranks: who is behind, and who disagrees.
 
 *Behind*: a rank has launched fewer operations than its peers, who wait for it. Its host did not
 launch them: it stands in its own code, is held, or its process is gone. Ranks that wait for such a
@@ -31,9 +31,9 @@ from triage.analysis.live.communicators.who import MembersOfJob, describe_machin
 from triage.domain.category import Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator, CommunicatorRank
+from triage.domain.live.look import Tool
 from triage.domain.report import Because
 
-_BEHIND: Final = "ras.behind"
 # An end for which fewer ranks wait than this share of the most waits for what no tool counts
 # (sends, receives): it is not named beside the other.
 _ALIKE: Final = 0.5
@@ -51,14 +51,14 @@ _SECOND_LOOK: Final = "one look alone may be of a job that runs, take a second o
 _HOST: Final = "look at what that process does (py-spy, data loader, storage, locks)"
 
 
-def find_ranks_behind(case: LiveCase) -> Iterator[Finding]:
-    """One finding on the rank at which the waits end that RAS shows, or on all that are behind on
-    one node; several are a tie.
+def find_ranks_behind(name: str, tool: Tool, case: LiveCase) -> Iterator[Finding]:
+    """One finding on the rank at which the waits end that one tool shows, or on all that are
+    behind on one node; several are a tie.
 
     Silent: where counters moved between two looks, where all launched the same, and where many
     ranks of several nodes are behind together.
     """
-    found = find_standing_round(case)
+    found = find_standing_round(case, tool)
     if found is None or (case.moving and not found.frozen):
         return
     members = MembersOfJob(case, found.looks)
@@ -82,7 +82,7 @@ def find_ranks_behind(case: LiveCase) -> Iterator[Finding]:
     inside = f" ({inside})" if inside and any(members.places(places[:1])) else ""
     text = "is behind its peers" if len(alike) == 1 or tie else "are behind their peers"
     yield members.claim(
-        _BEHIND,
+        name,
         places,
         f"{text}{inside}: it {_describe_lag(first)}",
         convicts=strength > _ONE_LOOK and not tie,
@@ -91,20 +91,20 @@ def find_ranks_behind(case: LiveCase) -> Iterator[Finding]:
         category=Category.HOST_STALL,
         strength=strength / len(alike) if tie else strength,
         advice=_SECOND_LOOK if strength <= _ONE_LOOK else _HOST,
-        because=tuple(_list_lag_reasons(found, members, alike)),
+        because=tuple(_list_lag_reasons(name, found, members, alike)),
         one_of=tie,
     )
 
 
 def _list_lag_reasons(
-    found: Round, members: MembersOfJob, ends: Sequence[EndOfWaits]
+    name: str, found: Round, members: MembersOfJob, ends: Sequence[EndOfWaits]
 ) -> Iterator[Because]:
     """Each rank, and what it is behind in."""
     looks = ", the same in two looks" if found.frozen else ""
     each = max(_MAX_REASONS // len(ends), 1)
     for end in ends[:_MAX_REASONS]:
         for lag in end.lags[:each]:
-            yield members.explain(_BEHIND, lag.member, f"{_describe_lag(lag)}{looks}")
+            yield members.explain(name, lag.member, f"{_describe_lag(lag)}{looks}")
 
 
 def _select_behind_own_group(ends: Sequence[EndOfWaits]) -> Sequence[EndOfWaits]:
@@ -204,7 +204,7 @@ def find_odd_operations(case: LiveCase) -> Iterator[Finding]:
 
     Silent: where counters moved between two looks, and where who is behind is behind in all.
     """
-    found = find_standing_round(case)
+    found = find_standing_round(case, Tool.RAS)
     if found is None:
         return
     every = [odd for one in found.communicators if (odd := find_disagreement(one)) is not None]
@@ -256,7 +256,7 @@ def find_out_of_step(case: LiveCase) -> Iterator[Finding]:
 
     Silent: where counters moved between two looks, and where whoever is behind is listed.
     """
-    found = find_standing_round(case)
+    found = find_standing_round(case, Tool.RAS)
     if found is None:
         return
     rows = [
@@ -278,7 +278,7 @@ def find_set_up(case: LiveCase) -> Iterator[Finding]:
 
     Silent: where fewer than half of a communicator's ranks set it up.
     """
-    found = find_standing_round(case)
+    found = find_standing_round(case, Tool.RAS)
     every = [] if found is None else found.communicators
     stuck = [one for one in every if 2 * _count_in_set_up(one) >= one.size > 1]
     if found is not None and stuck:
