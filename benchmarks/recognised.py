@@ -68,7 +68,6 @@ def _held_by(look: Look) -> str:
         "stacks": len(look.stacks),
         "replies": len(look.replies),
         "communicators": len(look.communicators),
-        "open": len(look.waiting),
         "gpus": len(look.gpus),
     }
     held = " ".join(f"{size} {name}" for name, size in sizes.items() if size)
