@@ -1,6 +1,6 @@
 """Work that waits, and who looks after it.
 
-What belongs to the whole installation: its mark, and its own signatures.
+What belongs to the whole installation: its own signatures.
 """
 
 from datetime import datetime
@@ -75,21 +75,6 @@ class ClockMark(Base):
     seen_at: Mapped[datetime] = mapped_column(UtcTime)
     doubted_at: Mapped[datetime | None] = mapped_column(UtcTime)
     doubt: Mapped[str | None]
-
-
-class Installation(Base):
-    """Under which marks this database has written to its blob store.
-
-    One mark; the blob store holds the newest one. Another mark there is another database's.
-
-    A start and each round of the clean-up makes a new one, so that a copy of this database,
-    or an older state of it, does not know the mark that the store holds.
-    """
-
-    __tablename__ = "installation"
-
-    id: Mapped[str] = mapped_column(primary_key=True)
-    created_at: Mapped[datetime] = mapped_column(UtcTime)
 
 
 class SignatureFile(Base):

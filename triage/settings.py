@@ -33,7 +33,7 @@ _RETIRED: Final = {
         " have your own program act on the messages action.proposed and action.done"
         " (docs/acting.md)",
     ),
-    "act_wrong_stop": "acting does not halt by itself any more: `triage act halt` halts it",
+    "act_wrong_stop": "acting does not stop by itself any more: TRIAGE_ACT_MODE=off stops it",
     "act_verbs": "convicted nodes are drained; with TRIAGE_ACT_SYSTEM=none they are excluded",
 }
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]

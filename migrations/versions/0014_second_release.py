@@ -95,10 +95,6 @@ def tables() -> dict[str, Items]:
             sa.Index(None, "incident_id", "id"),
             sa.Index(None, "key_id"),
         ],
-        "installation": [
-            make.key("id", TEXT),
-            *make.time("created_at"),
-        ],
         "node_notice": [
             make.key("id", BIG),
             make.reference("cluster_id", INTEGER, "cluster.id"),
@@ -140,7 +136,6 @@ def tables() -> dict[str, Items]:
         "unreferenced_blob": [
             make.key("blob_key", TEXT),
             *make.time("marked_at"),
-            *make.boolean("erased"),
         ],
         "worker_beat": [
             make.key("name", TEXT),

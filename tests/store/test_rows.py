@@ -385,7 +385,7 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
         assert key in {one for one, _ in past.list_old_blobs(session, NOW + HOUR, NOW)}
         unreferenced.forget_stored(session, [key], NOW)
         assert artifacts.find_upload(session, mine) == (old, None)
-        assert key in unreferenced.list_erased(session)
+        assert key in unreferenced.list_marked(session)
         past.remove(session, [])
         past.remove(session, [old, "inc_none"])
     with database.reading() as session:

@@ -17,7 +17,6 @@ from triage.domain.wire import UNSENT, SentAs, WireForm
 from triage.errors import TriageError
 from triage.queue.wakeups import CeleryWakeups, PipeWakeups
 from triage.services.context import Context
-from triage.services.retention.ownership import ADOPT, find_owner
 from triage.services.tokens import list_ending_tokens
 from triage.store.database.migrate import head_revision, read_current_revision
 from triage.store.work.backlog import summarize_work
@@ -66,7 +65,6 @@ class Readiness:
                     ("worker", self.worker, self.embedded),
                     ("tokens", self.tokens, False),
                     ("surroundings", self.surroundings, False),
-                    ("acting", self.acting, False),
                 )
                 self.kept = tuple(
                     await asyncio.gather(
@@ -101,10 +99,9 @@ class Readiness:
         return "ok", ""
 
     def blobs(self) -> tuple[str, str]:
-        """Whether bytes can be written, and whether the store is ours alone."""
+        """Whether bytes can be written."""
         self.ctx.blobs.check()
-        owner = find_owner(self.ctx)
-        return ("warn", f"{owner.words}: {ADOPT}") if owner.strangers else ("ok", "")
+        return "ok", ""
 
     def broker(self) -> tuple[str, str]:
         """Whether the last wake-up went through."""
@@ -122,12 +119,6 @@ class Readiness:
         if waits:
             return "warn", "; ".join(one.words("piece of work") for one in waits)
         return "ok", ""
-
-    def acting(self) -> tuple[str, str]:
-        """Whether acts on nodes are halted."""
-        with self.ctx.database.reading() as session:
-            why = self.ctx.acting.halted(session, self.ctx.settings)
-        return ("ok", "") if why is None else ("warn", f"{why}; `triage act resume` goes on")
 
     def worker(self) -> tuple[str, str]:
         """Whether anybody does what is due."""

@@ -66,14 +66,6 @@ class NodeActs:
         """How acting stands."""
         return self._transport.get("/v1/actuator")
 
-    def halt(self, reason: str) -> dict[str, Any]:
-        """Stop it."""
-        return self._transport.post("/v1/actuator/halt", {"reason": reason})
-
-    def resume(self) -> dict[str, Any]:
-        """Let it go on."""
-        return self._transport.post("/v1/actuator/resume", {})
-
 
 # The service answers a request that waits after this time at the latest.
 _LONGEST_WAIT_S = 60

@@ -13,20 +13,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from triage.clock import read_utc_now
-from triage.domain.acting import ActMode
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.queue.wakeups import count_waiting_messages
 from triage.render.words.clean import format_one_line
 from triage.sandbox.confinement.probe import probe_confinement_gaps
 from triage.services.context import Context
-from triage.services.retention.ownership import ADOPT, FEW, find_owner
 from triage.services.tokens import list_ending_tokens
 from triage.settings import Settings
 from triage.store.database.clock import describe_clock_doubt, read_database_time
 from triage.store.database.migrate import head_revision, list_known_revisions, read_current_revision
 from triage.store.messages import subscriptions
-from triage.store.retention import unreferenced
 from triage.store.work.backlog import summarize_work
 from triage.store.work.beats import list_silent, read_activity
 from triage.store.work.table import count_waiting
@@ -99,12 +96,10 @@ def examine(settings: Settings, open_context: Callable[[Settings], Context]) -> 
             found += _run_check(name, check, ctx)
         if answers:
             rows = (
-                ("store", _store),
                 ("work", work),
                 ("clock", _check_clock),
                 ("receivers", _check_receivers),
                 ("tokens", _check_tokens),
-                ("acting", _check_acting),
             )
             for name, check in rows:
                 found += _run_check(name, check, ctx)
@@ -148,26 +143,6 @@ def _check_blobs(ctx: Context) -> Iterator[Finding]:
     ctx.blobs.check()
     where = ctx.settings.blob_url or "a folder in the data directory"
     yield Finding("blobs", Health.OK, f"{where}: a probe was written and removed")
-
-
-def _store(ctx: Context) -> Iterator[Finding]:
-    """It is this database's alone, and few blobs in it have no row."""
-    owner = find_owner(ctx)
-    if owner.strangers:
-        yield Finding("store", Health.WARN, owner.words, ADOPT)
-        return
-    with ctx.database.reading() as session:
-        num = unreferenced.count_marked(session)
-    if num <= FEW:
-        yield Finding("store", Health.OK, f"it is ours alone; {num} blobs have no row")
-        return
-    yield Finding(
-        "store",
-        Health.WARN,
-        f"{num:,} blobs have no row: was the database restored to an older state?",
-        "they go a week after they were found, unless they are too many; `triage store sweep`"
-        " lets all go that are due",
-    )
 
 
 def _check_broker(ctx: Context) -> Iterator[Finding]:
@@ -269,19 +244,6 @@ def _check_tokens(ctx: Context) -> Iterator[Finding]:
         yield Finding("tokens", Health.WARN, words, step)
     if not ending:
         yield Finding("tokens", Health.OK, "none ends within 14 days")
-
-
-def _check_acting(ctx: Context) -> Iterator[Finding]:
-    """Whether acts on nodes are halted; nothing where they are off."""
-    if ctx.settings.act_mode is ActMode.OFF:
-        return
-    with ctx.database.reading() as session:
-        why = ctx.acting.halted(session, ctx.settings)
-    if why is not None:
-        step = "look at the acts (`triage act list`), then `triage act resume`"
-        yield Finding("acting", Health.WARN, why, step)
-    else:
-        yield Finding("acting", Health.OK, f"mode {ctx.settings.act_mode}, not halted")
 
 
 def _check_receivers(ctx: Context) -> Iterator[Finding]:

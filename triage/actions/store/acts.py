@@ -1,4 +1,4 @@
-"""Rows of acts: what was asked to be done to nodes, what became of it, and when acting halted."""
+"""Rows of acts: what was asked to be done to nodes, and what became of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,9 +19,6 @@ from triage.store.views import make_view
 
 WRONG: Final = "act proved wrong"
 """What the audit trail calls it; each act once."""
-HALTED: Final = "actuator halted"
-RESUMED: Final = "actuator resumed"
-"""The newest of both in the audit trail says whether anything is done to nodes of a cluster."""
 STANDING: Final = (ActionState.ACTING, ActionState.DONE)
 TAKES_OUT: Final = (Verb.DRAIN, Verb.EXCLUDE)
 """What a budget counts."""
@@ -67,15 +64,6 @@ class NodeActView(WireForm):
     def decider(self) -> str:
         """Who said yes or no, else who asked for it, for people."""
         return self.decided_by or self.asked_by
-
-
-@dataclass(frozen=True, slots=True)
-class HaltView(WireForm):
-    """Since when nothing is done to nodes of the cluster, and why."""
-
-    at: datetime
-    by: Annotated[str, "The id of a token."]
-    reason: str
 
 
 def find_cluster_id(session: Session, name: str) -> int | None:
@@ -194,24 +182,6 @@ def count_acts_by_state(session: Session) -> Mapping[tuple[str, str], int]:
     """How many acts there are, by verb and state."""
     query = select(Action.verb, Action.state, func.count()).group_by(Action.verb, Action.state)
     return {(verb, state): number for verb, state, number in session.execute(query)}
-
-
-def describe_cluster(cluster: str | None) -> str:
-    """A cluster as the subject of a halt."""
-    return cluster or "(no cluster)"
-
-
-def find_halt(session: Session, cluster: str | None) -> HaltView | None:
-    """The halt that stands; None where acts are done."""
-    newest = session.scalar(
-        select(Audit)
-        .where(Audit.subject == describe_cluster(cluster), Audit.action.in_((HALTED, RESUMED)))
-        .order_by(Audit.id.desc())
-        .limit(1)
-    )
-    if newest is None or newest.action == RESUMED:
-        return None
-    return HaltView(newest.at, newest.actor, newest.detail["why"])
 
 
 def is_wrong(session: Session, action_id: str) -> bool:

@@ -95,8 +95,8 @@ def list_ending(session: Session, now: datetime, until: datetime) -> list[KeyVie
     return [view(row) for row in rows]
 
 
-def set_tainted(session: Session, key_id: str, at: datetime | None) -> None:
-    """Note since when a token is no longer believed; None: it is believed again."""
+def set_tainted(session: Session, key_id: str, at: datetime) -> None:
+    """Note since when a token is no longer believed."""
     row = session.get_one(ApiKey, key_id)
     row.tainted_at = at
 

@@ -8,13 +8,12 @@ again with its key.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import ColumnElement, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Subscription
-from triage.clock import read_utc_now
 from triage.store.database.sealing import get_sealer
 from triage.store.views import SubscriptionView, make_view
 
@@ -56,24 +55,6 @@ def add(session: Session, new: NewSubscription, now: datetime) -> SubscriptionVi
         )
         session.add(row)
         session.flush()
-    return view(session, row)
-
-
-def rotate(
-    session: Session, subscription_id: str, secret: str, old_until: datetime
-) -> SubscriptionView:
-    """Sign by ``secret``, and until that time (UTC) at most by those that sign now."""
-    row = session.get_one(Subscription, subscription_id)
-    until = old_until.isoformat()
-    old = [
-        {**kept, "until": min(kept["until"], until)}
-        if isinstance(kept, dict)
-        else {"sealed": kept, "until": until}
-        for kept in row.secrets
-    ]
-    now = read_utc_now()
-    row.secrets = [get_sealer(session).seal(secret), *(one for one in old if _is_in_time(one, now))]
-    session.flush()
     return view(session, row)
 
 
@@ -157,10 +138,8 @@ def set_failing(
 
 def view(session: Session, row: Subscription) -> SubscriptionView:
     """A receiver with what was sealed of it; one whose seal no key opens is off."""
-    sealer, now = get_sealer(session), read_utc_now()
-    sealed = [one["sealed"] if isinstance(one, dict) else one for one in row.secrets
-              if _is_in_time(one, now)]  # fmt: skip
-    opened = [sealer.open(value) for value in (row.url, row.routing_key or "", *sealed)]
+    sealer = get_sealer(session)
+    opened = [sealer.open(value) for value in (row.url, row.routing_key or "", *row.secrets)]
     url, routing_key, *secrets = [value or "" for value in opened]
     off = {} if None not in opened else {
         "disabled_at": row.disabled_at or row.created_at, "disabled_why": UNOPENED,
@@ -174,7 +153,3 @@ def view(session: Session, row: Subscription) -> SubscriptionView:
         secrets=tuple(secrets),
         events=tuple(row.events),
     )
-
-
-def _is_in_time(secret: Any, now: datetime) -> bool:  # noqa: ANN401 - text, or an object with an end
-    return not isinstance(secret, dict) or datetime.fromisoformat(secret["until"]) > now

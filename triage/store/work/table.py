@@ -545,7 +545,6 @@ def list_due(
 
 
 PRUNE: Final = "prune"
-STORE: Final = "store"
 ERASE: Final = "erase"
 PROBLEMS: Final = "problems"
 
