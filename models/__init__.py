@@ -19,7 +19,7 @@ from models.messages import Delivery, Subscription
 from models.nodes import Cluster, Node, NodeNotice, NodeSet, PartSighting
 from models.telemetry import TelemetryDay, TelemetryPack
 from models.uploads import Artifact, Digest, Erasure, UnreferencedBlob, Upload
-from models.work import ClockMark, SignatureFile, Work, WorkerBeat
+from models.work import ClockMark, SignatureFile, Work
 
 __all__ = [
     "Action",
@@ -59,5 +59,4 @@ __all__ = [
     "UnreferencedBlob",
     "Upload",
     "Work",
-    "WorkerBeat",
 ]

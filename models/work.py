@@ -51,18 +51,6 @@ class Work(Base):
     updated_at: Mapped[datetime] = mapped_column(UtcTime)
 
 
-class WorkerBeat(Base):
-    """When each worker and scheduler that runs by itself was last seen going round.
-
-    One process by its ``name`` (``worker 12@host``); the row goes when the process ends well.
-    """
-
-    __tablename__ = "worker_beat"
-
-    name: Mapped[str] = mapped_column(primary_key=True)
-    seen_at: Mapped[datetime] = mapped_column(UtcTime)
-
-
 class ClockMark(Base):
     """When the service last saw the time go on as it should.
 

@@ -137,10 +137,6 @@ def tables() -> dict[str, Items]:
             make.key("blob_key", TEXT),
             *make.time("marked_at"),
         ],
-        "worker_beat": [
-            make.key("name", TEXT),
-            *make.time("seen_at"),
-        ],
     }
 
 

@@ -21,7 +21,7 @@ from triage.store.uploads.evidence import Reading
 from triage.store.views import KeyView, NewDelivery, ResolutionView
 from triage.store.work import backlog
 from triage.store.work import table as work
-from triage.store.work.beats import read_activity
+from triage.store.work.backlog import read_activity
 
 HOUR = timedelta(hours=1)
 

@@ -19,8 +19,7 @@ from triage.queue.wakeups import CeleryWakeups, PipeWakeups
 from triage.services.context import Context
 from triage.services.tokens import list_ending_tokens
 from triage.store.database.migrate import head_revision, read_current_revision
-from triage.store.work.backlog import summarize_work
-from triage.store.work.beats import list_silent, read_activity
+from triage.store.work.backlog import read_activity, summarize_work
 from triage.store.work.table import count_waiting
 
 # The route is open to everybody; the parts are asked at most this often.
@@ -126,7 +125,7 @@ class Readiness:
         try:
             with self.ctx.database.reading() as session:
                 oldest_s = float(summarize_work(session, now)["oldest_due_s"])
-                acts, standing = read_activity(session, now), list_silent(session, now)
+                acts = read_activity(session, now)
         except TriageError as error:
             return "warn", str(error)
         silent_s = oldest_s if acts.last_at is None else (now - acts.last_at).total_seconds()
@@ -134,8 +133,6 @@ class Readiness:
             return "fail", f"the worker has done nothing for {silent_s:.0f} s: see its log"
         if oldest_s > _NOBODY_WORKS_S:
             return "warn", f"work has been waiting for {oldest_s:.0f} s: is a worker running?"
-        if standing:
-            return "warn", "; ".join(one.words for one in standing)
         return "ok", ""
 
     def tokens(self) -> tuple[str, str]:

@@ -26,8 +26,8 @@ def migrate(
     """Bring the database to the newest revision, or to another.
 
     It may run while the release before is still running, and may run twice.
-    Going back to a revision that has no place for some rows asks first, and needs
-    --yes-delete where nobody can be asked. An SQLite database is copied before.
+    Going back to an earlier revision asks first, and needs --yes-delete where
+    nobody can be asked. An SQLite database is copied before.
     `triage serve` does it by itself for the database in its data directory.
     """
     with require_service_packages():

@@ -24,8 +24,7 @@ from triage.settings import Settings
 from triage.store.database.clock import describe_clock_doubt, read_database_time
 from triage.store.database.migrate import head_revision, list_known_revisions, read_current_revision
 from triage.store.messages import subscriptions
-from triage.store.work.backlog import summarize_work
-from triage.store.work.beats import list_silent, read_activity
+from triage.store.work.backlog import read_activity, summarize_work
 from triage.store.work.table import count_waiting
 
 # Work that has waited longer than this has nobody who does it.
@@ -34,9 +33,6 @@ _SKEW_WARN_S: Final = 2.0
 _CLOCK_STEP: Final = "see that the database's machine has the right time; if it has, wait"
 _WAITING_STEP: Final = (
     "see that it is there, has room and lets the service in; what waits is then done by itself"
-)
-_SILENT_STEP: Final = (
-    "see its log and restart it, unless it was killed for good: that is forgotten after an hour"
 )
 _LITTLE_ROOM: Final = 1 << 30
 
@@ -173,11 +169,7 @@ def work(ctx: Context) -> Iterator[Finding]:
     """Who works, what waits, what was given up."""
     now = read_utc_now()
     with ctx.database.reading() as session:
-        seen, rows, standing = (
-            read_activity(session, now),
-            summarize_work(session, now),
-            list_silent(session, now),
-        )
+        seen, rows = read_activity(session, now), summarize_work(session, now)
     late_s = float(rows["oldest_due_s"])
     last = "never" if seen.last_at is None else f"{(now - seen.last_at).total_seconds():.0f} s ago"
     if late_s > _LATE_S and not seen.running:
@@ -188,9 +180,6 @@ def work(ctx: Context) -> Iterator[Finding]:
     else:
         words = f"{seen.running} things being done by {len(seen.owners)} workers; last act {last}"
         yield Finding("workers", Health.OK, words)
-    for process in standing:
-        health = Health.WARN if rows["workers"]["beating"] else Health.FAIL
-        yield Finding("workers", health, process.words, _SILENT_STEP)
     if late_s > _LATE_S:
         yield Finding(
             "waiting",

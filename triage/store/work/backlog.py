@@ -1,6 +1,7 @@
 """What is owed and what was sent, as people look at it: the newest first, and how many."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,6 @@ from models import Artifact, Delivery, Incident, Subscription, Work
 from triage.domain.states import DeliveryState, WorkState
 from triage.store.messages import deliveries, subscriptions
 from triage.store.views import DeliveryView, SubscriptionView
-from triage.store.work.beats import count_beating, list_silent
 from triage.store.work.table import count_waiting
 
 
@@ -83,10 +83,6 @@ def summarize_work(session: Session, now: datetime) -> dict[str, Any]:
             .where(Subscription.failing_since.is_not(None), Subscription.disabled_at.is_(None))
         )
         or 0,
-        "workers": {
-            "beating": count_beating(session, now),
-            "silent": len(list_silent(session, now)),
-        },
         "work_waiting": {one.part: one.number for one in count_waiting(session)},
         "oldest_due_s": 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
     }
@@ -97,3 +93,29 @@ def _count_column_by_state(session: Session, column: Any) -> dict[str, int]:  # 
         str(state): number
         for state, number in session.execute(select(column, func.count()).group_by(column))
     }
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerActivity:
+    """``running`` rows are held under a live lease; ``last_at`` is the newest act of anybody."""
+
+    running: int
+    owners: tuple[str, ...]
+    last_at: datetime | None
+
+
+def read_activity(session: Session, now: datetime) -> WorkerActivity:
+    """Who holds work now, and when anybody last took or finished some."""
+    held = list(
+        session.execute(
+            select(Work.owner, func.count())
+            .where(Work.state == WorkState.RUNNING, Work.lease_until > now)
+            .group_by(Work.owner)
+        )
+    )
+    last = session.scalar(
+        select(func.max(Work.updated_at)).where(Work.state.in_([WorkState.RUNNING, WorkState.DONE]))
+    )
+    return WorkerActivity(
+        sum(number for _, number in held), tuple(sorted(str(owner) for owner, _ in held)), last
+    )

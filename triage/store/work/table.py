@@ -523,19 +523,6 @@ def has_lost(session: Session, now: datetime) -> bool:
     )
 
 
-def has_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bool:
-    """Whether something of these kinds has been due since before then."""
-    return (
-        session.scalar(
-            select(Work.id)
-            .where(Work.state == WorkState.WAITING, Work.not_before <= before)
-            .where(Work.kind.in_(kinds))
-            .limit(1)
-        )
-        is not None
-    )
-
-
 def list_due(
     session: Session, now: datetime, kinds: Collection[WorkKind], limit: int
 ) -> list[WorkKind]:
