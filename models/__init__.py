@@ -19,7 +19,7 @@ from models.messages import Delivery, Subscription
 from models.nodes import Cluster, Node, NodeNotice, NodeSet, PartSighting
 from models.telemetry import TelemetryDay, TelemetryPack
 from models.uploads import Artifact, Digest, Erasure, UnreferencedBlob, Upload
-from models.work import ClockMark, SignatureFile, Work
+from models.work import ClockMark, Work
 
 __all__ = [
     "Action",
@@ -51,7 +51,6 @@ __all__ = [
     "Resolution",
     "Revision",
     "Run",
-    "SignatureFile",
     "Subscription",
     "Suspect",
     "TelemetryDay",

@@ -1,14 +1,11 @@
-"""Work that waits, and who looks after it.
-
-What belongs to the whole installation: its own signatures.
-"""
+"""Work that waits, and whether its time may be believed."""
 
 from datetime import datetime
 
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, Name, UtcTime
+from models.base import Base, BigId, UtcTime
 
 
 class Work(Base):
@@ -63,20 +60,3 @@ class ClockMark(Base):
     seen_at: Mapped[datetime] = mapped_column(UtcTime)
     doubted_at: Mapped[datetime | None] = mapped_column(UtcTime)
     doubt: Mapped[str | None]
-
-
-class SignatureFile(Base):
-    """Files of a team's own signatures that were uploaded.
-
-    ``body`` is the TOML as it came and was checked; the newest of a ``name`` replaces it.
-    """
-
-    __tablename__ = "signature_file"
-
-    name: Mapped[str] = mapped_column(Name, primary_key=True)
-    sha256: Mapped[str]
-    body: Mapped[str]
-    num_signatures: Mapped[int]
-    created_at: Mapped[datetime] = mapped_column(UtcTime)
-    updated_at: Mapped[datetime] = mapped_column(UtcTime)
-    key_id: Mapped[str | None]

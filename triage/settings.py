@@ -213,8 +213,8 @@ class Settings(BaseSettings):
     act_kubeconfig: str = ""
     """File that says how to reach Kubernetes. Empty: the pod's own service account."""
     signatures: str = ""
-    """TOML file, or folder of such files, of signatures of your own; uploaded ones come beside
-    it. What is wrong with them is told at the start."""
+    """TOML file, or folder of such files, of signatures of your own, read at the start.
+    What is wrong with them is told then."""
 
     digest_weekday: Weekday = "monday"
     """Weekday, in UTC, on which the week of a fleet's digest (event ``fleet.digest``) ends."""

@@ -126,13 +126,6 @@ def tables() -> dict[str, Items]:
             *make.text("key_id", nullable=True),
             sa.UniqueConstraint("node_id", "at", "action"),
         ],
-        "signature_file": [
-            make.key("name", TEXT),
-            *make.text("sha256", "body"),
-            *make.integer("num_signatures"),
-            *make.time("created_at", "updated_at"),
-            *make.text("key_id", nullable=True),
-        ],
         "unreferenced_blob": [
             make.key("blob_key", TEXT),
             *make.time("marked_at"),

@@ -51,7 +51,6 @@ NO_EXAMPLES = (
     "serve", "worker", "scheduler", "migrate", "audit", "prune", "retry", "doctor",
     "completion",
     "delete artifact", "delete incident",
-    "signatures list", "signatures remove", "signatures upload",
     "store sweep",
     "token create", "token list", "token revoke", "token show", "token taint",
 )  # fmt: skip

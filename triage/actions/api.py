@@ -8,13 +8,11 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from triage.actions.services.acts import (
-    ActuatorView,
     ActWish,
     ActWriter,
     AskedActs,
     ask,
     open_writer,
-    read_actuator_view,
 )
 from triage.actions.services.launch import on_launch
 from triage.actions.store import acts
@@ -86,15 +84,6 @@ def one_action(request: Request, id: str) -> Response:  # noqa: A002
     if found is None or not get_caller(request).sees(found.cluster):
         raise NotFound("there is no such act", hint=_LISTED)
     return make_json_response(found.to_dict())
-
-
-@reading.get("/actuator", "How acting stands", ("The actuator.", ActuatorView), refuses=(404,))
-def actuator(request: Request) -> Response:
-    """Mode, budget, and what waits."""
-    ctx = get_state(request).context
-    if not get_caller(request).sees(ctx.settings.act_cluster or None):
-        raise NotFound("no actuator acts on the token's cluster", hint="ask without a bound token")
-    return make_json_response(read_actuator_view(ctx).to_dict())
 
 
 @asking.post(

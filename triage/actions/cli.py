@@ -168,22 +168,11 @@ def list_acts(
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> int:
-    """Show how acting stands, then what waits and what was done, newest first."""
+    """Show what waits and what was done, newest first."""
     with open_client(url, token_file, ca_file) as client:
-        if not as_json:
-            typer.echo(format_one_line(_describe_actuator(client.acts.actuator())))
         for one in client.acts.listing(most=limit, incident=incident, node=node, state=state):
             typer.echo(json.dumps(one) if as_json else format_one_line(_describe_act(one)))
     return 0
-
-
-def _describe_actuator(found: Mapping[str, Any]) -> str:
-    """How the actuator stands, in one line."""
-    return (
-        f"mode {found['mode']}, {found['system']}, cluster {found['cluster'] or '(none)'};"
-        f" {found['acted_within_hour']} of {found['nodes_per_hour']} nodes within the hour,"
-        f" {found['nodes_out']} out, {found['waiting']} wait for a person"
-    )
 
 
 _REFUSED: Final = 3

@@ -188,7 +188,9 @@ def _build_input_schema(takes: type[BaseModel]) -> dict[str, Any]:
     what may be left out. Not all clients follow references: none are left.
     """
     schema = takes.model_json_schema()
-    return _shorten({**schema, "description": None}, schema.pop("$defs", {}))
+    shared = schema.pop("$defs", {})
+    shown: dict[str, Any] = _shorten({**schema, "description": None}, shared)
+    return shown
 
 
 def _shorten(schema: Any, shared: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any part of a schema

@@ -27,7 +27,6 @@ from triage.store.work.table import (
     ERASE,
     PROBLEMS,
     PRUNE,
-    enqueue_daily_round,
     enqueue_idle,
 )
 
@@ -69,7 +68,7 @@ def make_sweeper(ctx: Context) -> Sweeper:
         _make_given_up(ctx.settings),
         ctx.wakeups,
         periodic=(
-            enqueue_daily_round,
+            lambda session, now: enqueue_idle(session, PRUNE, now),
             lambda session, now: enqueue_idle(session, PROBLEMS, now),
             lambda session, now: enqueue_digest(session, ctx.settings, now),
         ),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import structlog
 from sqlalchemy.orm import Session
@@ -33,7 +33,7 @@ from triage.actions.store.evidence import Standing, load_standing
 from triage.clock import read_utc_now
 from triage.domain.acting import ActionState, ActMode, Verb
 from triage.domain.states import WorkKind
-from triage.domain.wire import Count, Share, WireForm
+from triage.domain.wire import WireForm
 from triage.errors import Conflict, NotFound
 from triage.notify.message import Event, Kind, Target, derive_message_id
 from triage.notify.registry import Notice, render_notice
@@ -356,9 +356,6 @@ class ActingOnNodes(ActingHooks):
         return acts.list_incident_acts(session, incident_id)
 
 
-_HOUR: Final = timedelta(hours=1)
-
-
 @dataclass(frozen=True, slots=True)
 class ActWish:
     """What a person asks for. ``node`` is one of those convicted; None: all of them.
@@ -388,21 +385,6 @@ class AskedActs(WireForm):
     dry_run: bool
     actions: tuple[NodeActView, ...] = ()
     would: tuple[WouldAct, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ActuatorView(WireForm):
-    """What the service does to nodes by itself, and what it has done."""
-
-    mode: ActMode
-    system: str
-    cluster: Annotated[str | None, "The one that is acted on; null: incidents that name none."]
-    confidence: Share
-    nodes_per_hour: Count
-    acted_within_hour: Count
-    pool_share: Share
-    nodes_out: Annotated[int, "Drained or excluded by acts of this service, and not given back."]
-    waiting: Annotated[int, "Proposals that wait for a person."]
 
 
 def ask(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedActs:
@@ -493,23 +475,3 @@ def _check(broken: Broken | None) -> None:
     """Raises :class:`Conflict` for a rule that does not hold."""
     if broken is not None:
         raise broken.conflict()
-
-
-def read_actuator_view(ctx: Context) -> ActuatorView:
-    """The actuator of the settings' cluster, as of now."""
-    settings, now = ctx.settings, read_utc_now()
-    with ctx.database.reading() as session:
-        # Before the first job of the cluster; no cluster has this number.
-        cluster_id = acts.find_cluster_id(session, settings.act_cluster) or 0
-        states = acts.count_acts_by_state(session)
-        return ActuatorView(
-            mode=settings.act_mode,
-            system=settings.act_system,
-            cluster=settings.act_cluster or None,
-            confidence=settings.act_confidence,
-            nodes_per_hour=settings.act_nodes_per_hour,
-            acted_within_hour=len(acts.list_nodes_taken_since(session, cluster_id, now - _HOUR)),
-            pool_share=settings.act_pool_share,
-            nodes_out=len(acts.collect_nodes_out(session, cluster_id, now)),
-            waiting=sum(one for (_, state), one in states.items() if state == ActionState.PROPOSED),
-        )

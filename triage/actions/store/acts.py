@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
-from sqlalchemy import CursorResult, Select, func, or_, select, tuple_, update
+from sqlalchemy import func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Action, Audit, Cluster, Node, Work
@@ -14,7 +13,7 @@ from triage.domain.acting import ActionState, Verb
 from triage.domain.category import Category
 from triage.domain.states import WorkKind
 from triage.domain.wire import UNSENT, Share, WireForm
-from triage.store.database.upsert import insert_or_none, lock_rows
+from triage.store.database.upsert import count_changed, insert_or_none, lock_rows
 from triage.store.views import make_view
 
 WRONG: Final = "act proved wrong"
@@ -73,22 +72,13 @@ def find_cluster_id(session: Session, name: str) -> int | None:
 
 def add(session: Session, **values: Any) -> bool:  # noqa: ANN401 - by the names of columns
     """Keep an act; False where the incident has one of this verb on this node already."""
-    return insert_or_none(session, Action, _convert_values(values), Action.id) is not None
+    return insert_or_none(session, Action, values, Action.id) is not None
 
 
 def change(session: Session, action_id: str, was: ActionState, **values: object) -> bool:
     """Set columns of an act that stands as it ``was``; False where it stands otherwise."""
-    done = session.execute(
-        update(Action)
-        .where(Action.id == action_id, Action.state == str(was))
-        .values(**_convert_values(values))
-        .execution_options(synchronize_session=False)
-    )
-    return cast("CursorResult[Any]", done).rowcount > 0
-
-
-def _convert_values(values: Mapping[str, object]) -> dict[str, object]:
-    return {key: str(one) if isinstance(one, StrEnum) else one for key, one in values.items()}
+    stands = update(Action).where(Action.id == action_id, Action.state == was)
+    return count_changed(session, stands.values(**values)) > 0
 
 
 def find(session: Session, action_id: str, *, locked: bool = False) -> NodeActView | None:
@@ -124,7 +114,7 @@ def list_node_acts(
     ``wanted`` are values of ``id``, ``incident_id``, ``node``, ``state`` and ``verb``; None is any.
     """
     conditions = [
-        getattr(Action, name) == str(value) for name, value in wanted.items() if value is not None
+        getattr(Action, name) == value for name, value in wanted.items() if value is not None
     ]
     if cluster is not None:
         conditions.append(Cluster.name == cluster)
@@ -160,16 +150,13 @@ def list_nodes_taken_since(session: Session, cluster_id: int, since: datetime) -
 
 def collect_nodes_out(session: Session, cluster_id: int, now: datetime) -> set[str]:
     """Nodes that acts on record took out of service or keep from launchers, or are about to."""
-    return set(session.scalars(_filter_standing(select(Action.node), cluster_id, now)))
-
-
-def _filter_standing(query: Select[Any], cluster_id: int, now: datetime) -> Select[Any]:
-    return query.where(
+    query = select(Action.node).where(
         Action.cluster_id == cluster_id,
         Action.verb.in_(TAKES_OUT),
         Action.state.in_(STANDING),
         or_(Action.expires_at.is_(None), Action.expires_at > now),
     )
+    return set(session.scalars(query))
 
 
 def count_cluster_nodes(session: Session, cluster: str) -> int:

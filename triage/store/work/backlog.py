@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import case, func, select
+from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session
 
 from models import Artifact, Delivery, Incident, Subscription, Work
@@ -29,11 +29,8 @@ def list_newest_work(session: Session, limit: int = 100) -> list[Work]:
 
 def count_by_state(session: Session) -> Mapping[WorkState, int]:
     """How many rows stand where; done ones are not counted."""
-    rows = session.execute(
-        select(Work.state, func.count()).where(Work.state != WorkState.DONE).group_by(Work.state)
-    )
-    found = dict.fromkeys((WorkState.WAITING, WorkState.RUNNING, WorkState.QUARANTINED), 0)
-    return {**found, **{WorkState(state): number for state, number in rows}}
+    found = _count_column_by_state(session, Work.state, Work.state != WorkState.DONE)
+    return {state: found.get(state, 0) for state in WorkState if state is not WorkState.DONE}
 
 
 def list_messages(
@@ -57,9 +54,8 @@ def list_messages(
 
 def count_messages(session: Session) -> Mapping[DeliveryState, int]:
     """How many messages stand where."""
-    rows = session.execute(select(Delivery.state, func.count()).group_by(Delivery.state))
-    found = dict.fromkeys(DeliveryState, 0)
-    return {**found, **{DeliveryState(state): number for state, number in rows}}
+    found = _count_column_by_state(session, Delivery.state)
+    return {state: found.get(state, 0) for state in DeliveryState}
 
 
 def summarize_work(session: Session, now: datetime) -> dict[str, Any]:
@@ -88,11 +84,13 @@ def summarize_work(session: Session, now: datetime) -> dict[str, Any]:
     }
 
 
-def _count_column_by_state(session: Session, column: Any) -> dict[str, int]:  # noqa: ANN401 - a column of text
-    return {
-        str(state): number
-        for state, number in session.execute(select(column, func.count()).group_by(column))
-    }
+def _count_column_by_state(
+    session: Session,
+    column: Any,  # noqa: ANN401 - a column of text
+    *where: ColumnElement[bool],
+) -> dict[str, int]:
+    rows = session.execute(select(column, func.count()).where(*where).group_by(column))
+    return {str(state): number for state, number in rows}
 
 
 @dataclass(frozen=True, slots=True)
