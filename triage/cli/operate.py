@@ -5,6 +5,7 @@ Each imports the service when it runs, for the packages of the service may be mi
 
 import json
 import sys
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -176,7 +177,7 @@ def doctor(
         findings = examine(settings, open_context)
         fails = any(finding.health is Health.FAIL for finding in findings)
         if as_json:
-            report = {"healthy": not fails, "findings": [finding.to_dict() for finding in findings]}
+            report = {"healthy": not fails, "findings": [asdict(finding) for finding in findings]}
             typer.echo(json.dumps(report, indent=2))
         else:
             for finding in findings:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
@@ -53,15 +53,6 @@ class Finding:
     health: Health
     words: str
     step: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Its fields under their names, all of them text."""
-        return {
-            "thing": self.thing,
-            "health": str(self.health),
-            "words": self.words,
-            "step": self.step,
-        }
 
 
 _Check = Callable[[Context], Iterator[Finding]]

@@ -5,7 +5,7 @@ from here: so it is the same file, judged by the same rules, whichever comes fir
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, TypedDict
 
@@ -94,13 +94,9 @@ def keep(
     common = {"cluster_id": cluster_id, "created_at": now, "seen_at": now, "key_id": key_id}
     # In one order everywhere: two requests with the same notices do not wait for each other.
     rows = [
-        {
-            **common, "node": new.node, "source": new.source, "kind": new.kind,
-            "sha256": new.sha256, "at": min(new.at or now, now), "summary": new.summary,
-            "redacted": new.redacted, "body": new.body,
-        }
+        {**common, **asdict(new), "at": min(new.at or now, now)}
         for new in sorted(notices, key=lambda one: (one.node, one.sha256))
-    ]  # fmt: skip
+    ]
     if not insert_missing(session, NodeNotice, rows):
         session.execute(
             update(NodeNotice)

@@ -6,7 +6,7 @@ again with its key.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
 
@@ -42,17 +42,12 @@ def add(session: Session, new: NewSubscription, now: datetime) -> SubscriptionVi
     row = session.get(Subscription, new.id)
     if row is None:
         sealer = get_sealer(session)
-        row = Subscription(
-            id=new.id,
-            kind=new.kind,
-            url=sealer.seal(new.url),
-            routing_key=None if new.routing_key is None else sealer.seal(new.routing_key),
-            secrets=[sealer.seal(secret) for secret in new.secrets],
-            events=list(new.events),
-            incident_id=new.incident_id,
-            key_id=new.key_id,
-            created_at=now,
-        )
+        sealed = {
+            "url": sealer.seal(new.url),
+            "routing_key": None if new.routing_key is None else sealer.seal(new.routing_key),
+            "secrets": [sealer.seal(secret) for secret in new.secrets],
+        }
+        row = Subscription(**{**asdict(new), **sealed, "events": list(new.events)}, created_at=now)
         session.add(row)
         session.flush()
     return view(session, row)
