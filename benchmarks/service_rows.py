@@ -37,8 +37,7 @@ from triage.store.database.migrate import migrate
 from triage.store.incidents import incidents, past, revisions
 from triage.store.uploads import artifacts, evidence
 from triage.store.work import table as work
-from triage.store.work.backlog import summarize_work
-from triage.store.work.beats import read_activity
+from triage.store.work.backlog import read_activity, summarize_work
 from triage.store.work.table import enqueue_upload
 
 POSTGRES: Final = "postgresql://postgres@127.0.0.1:5432/postgres"

@@ -19,7 +19,7 @@ from models.messages import Delivery, Subscription
 from models.nodes import Cluster, Node, NodeNotice, NodeSet, PartSighting
 from models.telemetry import TelemetryDay, TelemetryPack
 from models.uploads import Artifact, Digest, Erasure, UnreferencedBlob, Upload
-from models.work import ClockMark, Installation, SignatureFile, Work, WorkerBeat
+from models.work import ClockMark, Work
 
 __all__ = [
     "Action",
@@ -37,7 +37,6 @@ __all__ = [
     "Idempotency",
     "Incident",
     "IncidentFacts",
-    "Installation",
     "Job",
     "Node",
     "NodeNotice",
@@ -52,7 +51,6 @@ __all__ = [
     "Resolution",
     "Revision",
     "Run",
-    "SignatureFile",
     "Subscription",
     "Suspect",
     "TelemetryDay",
@@ -60,5 +58,4 @@ __all__ = [
     "UnreferencedBlob",
     "Upload",
     "Work",
-    "WorkerBeat",
 ]

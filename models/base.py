@@ -49,7 +49,8 @@ class CleanText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
         """The storable form."""
-        return None if value is None else _clean(value)
+        # A choice is kept as its text, not as the member of an enumeration.
+        return None if value is None else _clean(str(value))
 
 
 class Name(TypeDecorator[str]):

@@ -112,14 +112,9 @@ class Erasure(Base):
 
 
 class UnreferencedBlob(Base):
-    """A blob that no upload refers to, and since when that is known.
-
-    Marked first, deleted a week later, if nothing refers to it by then; one that is ``erased``,
-    because a person wants it, at once.
-    """
+    """A blob whose bytes are to go, because they are too old or a person wants it."""
 
     __tablename__ = "unreferenced_blob"
 
     blob_key: Mapped[str] = mapped_column(primary_key=True)
     marked_at: Mapped[datetime] = mapped_column(UtcTime)
-    erased: Mapped[bool]

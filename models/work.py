@@ -1,14 +1,11 @@
-"""Work that waits, and who looks after it.
-
-What belongs to the whole installation: its mark, and its own signatures.
-"""
+"""Work that waits, and whether its time may be believed."""
 
 from datetime import datetime
 
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, Name, UtcTime
+from models.base import Base, BigId, UtcTime
 
 
 class Work(Base):
@@ -51,18 +48,6 @@ class Work(Base):
     updated_at: Mapped[datetime] = mapped_column(UtcTime)
 
 
-class WorkerBeat(Base):
-    """When each worker and scheduler that runs by itself was last seen going round.
-
-    One process by its ``name`` (``worker 12@host``); the row goes when the process ends well.
-    """
-
-    __tablename__ = "worker_beat"
-
-    name: Mapped[str] = mapped_column(primary_key=True)
-    seen_at: Mapped[datetime] = mapped_column(UtcTime)
-
-
 class ClockMark(Base):
     """When the service last saw the time go on as it should.
 
@@ -75,35 +60,3 @@ class ClockMark(Base):
     seen_at: Mapped[datetime] = mapped_column(UtcTime)
     doubted_at: Mapped[datetime | None] = mapped_column(UtcTime)
     doubt: Mapped[str | None]
-
-
-class Installation(Base):
-    """Under which marks this database has written to its blob store.
-
-    One mark; the blob store holds the newest one. Another mark there is another database's.
-
-    A start and each round of the clean-up makes a new one, so that a copy of this database,
-    or an older state of it, does not know the mark that the store holds.
-    """
-
-    __tablename__ = "installation"
-
-    id: Mapped[str] = mapped_column(primary_key=True)
-    created_at: Mapped[datetime] = mapped_column(UtcTime)
-
-
-class SignatureFile(Base):
-    """Files of a team's own signatures that were uploaded.
-
-    ``body`` is the TOML as it came and was checked; the newest of a ``name`` replaces it.
-    """
-
-    __tablename__ = "signature_file"
-
-    name: Mapped[str] = mapped_column(Name, primary_key=True)
-    sha256: Mapped[str]
-    body: Mapped[str]
-    num_signatures: Mapped[int]
-    created_at: Mapped[datetime] = mapped_column(UtcTime)
-    updated_at: Mapped[datetime] = mapped_column(UtcTime)
-    key_id: Mapped[str | None]

@@ -33,7 +33,7 @@ _RETIRED: Final = {
         " have your own program act on the messages action.proposed and action.done"
         " (docs/acting.md)",
     ),
-    "act_wrong_stop": "acting does not halt by itself any more: `triage act halt` halts it",
+    "act_wrong_stop": "acting does not stop by itself any more: TRIAGE_ACT_MODE=off stops it",
     "act_verbs": "convicted nodes are drained; with TRIAGE_ACT_SYSTEM=none they are excluded",
 }
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
@@ -213,8 +213,8 @@ class Settings(BaseSettings):
     act_kubeconfig: str = ""
     """File that says how to reach Kubernetes. Empty: the pod's own service account."""
     signatures: str = ""
-    """TOML file, or folder of such files, of signatures of your own; uploaded ones come beside
-    it. What is wrong with them is told at the start."""
+    """TOML file, or folder of such files, of signatures of your own, read at the start.
+    What is wrong with them is told then."""
 
     digest_weekday: Weekday = "monday"
     """Weekday, in UTC, on which the week of a fleet's digest (event ``fleet.digest``) ends."""

@@ -20,7 +20,7 @@ from triage.server.work import make_sweeper
 from triage.services.context import Context
 from triage.services.schema import check_schema
 from triage.settings import load_settings
-from workers.liveness import Liveness
+from workers.liveness import beat
 
 log = structlog.get_logger(__name__)
 
@@ -75,10 +75,7 @@ def main() -> int:
         sys.stderr.write(f"triage: {error}\n")
         return 2
     log.info("scheduler started")
-    liveness = Liveness(ctx, "scheduler")
-    liveness.start()
-    run(ctx, stopping, beat=liveness.beat)
-    liveness.end()
+    run(ctx, stopping, beat=beat)
     ctx.close()
     log.info("scheduler ended")
     return 0

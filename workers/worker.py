@@ -33,7 +33,7 @@ from triage.services.schema import check_schema
 from triage.settings import Settings, load_settings
 from workers.app import app
 from workers.dispatcher import Dispatcher
-from workers.liveness import Liveness
+from workers.liveness import beat
 from workers.tasks import set_runner
 
 log = structlog.get_logger(__name__)
@@ -63,7 +63,6 @@ class _Worker:
         self.readers = open_readers(settings, self.concurrency)
         self.runner = make_runner(self.ctx, self.readers)
         self.kinds = [WorkKind(kind) for kind in arguments.kind or list(WorkKind)]
-        self.liveness = Liveness(self.ctx, "worker")
         self.ticked_at = self.received_at = time.monotonic()
         self.dispatcher = Dispatcher(
             self.runner, self.concurrency, self.beat, kinds=self.kinds, is_wanted=self.is_quiet
@@ -86,7 +85,7 @@ class _Worker:
             without_heartbeat=True,
             quiet=True,
         )
-        self.liveness.start()
+        beat()
         self.dispatcher.start()
         log.info("worker started", concurrency=self.concurrency, kinds=[*map(str, self.kinds)])
         gc.freeze()
@@ -94,7 +93,6 @@ class _Worker:
         celery.start()
         self.dispatcher.stop(_GRACE_S)
         self.runner.release_all()
-        self.liveness.end()
         self.readers.close()
         self.ctx.close()
         log.info("worker ended")
@@ -111,7 +109,7 @@ class _Worker:
     def beat(self) -> None:
         """The process goes round, unless its loop stands still and does not wait for a broker."""
         if time.monotonic() - self.ticked_at < STANDS_AFTER_S or not _can_reach_broker():
-            self.liveness.beat()
+            beat()
 
     def is_quiet(self) -> bool:
         """Whether no message has come for so long that work is to be looked for."""
@@ -128,7 +126,6 @@ class _Worker:
     def stop_now(self) -> None:
         """Time is up: what is held goes back."""
         self.runner.release_all()
-        self.liveness.end()
         os._exit(0)
 
 

@@ -95,10 +95,6 @@ def tables() -> dict[str, Items]:
             sa.Index(None, "incident_id", "id"),
             sa.Index(None, "key_id"),
         ],
-        "installation": [
-            make.key("id", TEXT),
-            *make.time("created_at"),
-        ],
         "node_notice": [
             make.key("id", BIG),
             make.reference("cluster_id", INTEGER, "cluster.id"),
@@ -130,21 +126,9 @@ def tables() -> dict[str, Items]:
             *make.text("key_id", nullable=True),
             sa.UniqueConstraint("node_id", "at", "action"),
         ],
-        "signature_file": [
-            make.key("name", TEXT),
-            *make.text("sha256", "body"),
-            *make.integer("num_signatures"),
-            *make.time("created_at", "updated_at"),
-            *make.text("key_id", nullable=True),
-        ],
         "unreferenced_blob": [
             make.key("blob_key", TEXT),
             *make.time("marked_at"),
-            *make.boolean("erased"),
-        ],
-        "worker_beat": [
-            make.key("name", TEXT),
-            *make.time("seen_at"),
         ],
     }
 

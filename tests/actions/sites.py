@@ -111,14 +111,6 @@ class Site:
         with open_writer(self.ctx) as writer:
             return getattr(writer, decision)(writer.find(action_id), "key_ann")
 
-    def halt(self, reason: str) -> None:
-        with open_writer(self.ctx) as writer:
-            writer.halt_by_hand("key_ann", reason)
-
-    def resume(self) -> bool:
-        with open_writer(self.ctx) as writer:
-            return writer.resume("key_ann")
-
     def acts(self, incident_id: str | None = None) -> list[NodeActView]:
         with self.ctx.database.reading() as session:
             found = acts.list_node_acts(session, incident_id=incident_id)
@@ -131,7 +123,7 @@ class Site:
         """The steps of acts in the audit trail, the first first."""
         with self.ctx.database.reading() as session:
             rows = audit.list_acts(session, 500, subject=subject)
-        return [row.action for row in rows[::-1] if row.action.startswith(("act", "actuator"))]
+        return [row.action for row in rows[::-1] if row.action.startswith("act")]
 
     @property
     def drained(self) -> Sequence[str]:

@@ -10,7 +10,6 @@ from models import Action
 from tests.actions.sites import NODE, Killed, Site, due, killed_at, nodes_named
 from triage.actions.schedulers.interface import NodeView
 from triage.actions.services.acts import ActWish
-from triage.actions.store import acts
 from triage.actions.store.acts import find_cluster_id
 from triage.actions.store.evidence import list_acted_on
 from triage.clock import read_utc_now
@@ -266,24 +265,6 @@ def test_a_wrong_act_is_undone_by_itself_once(ctx) -> None:
     assert [site.steps(act.id).count("act proved wrong") for act in site.acts()[:2]] == [1, 1]
 
 
-def test_what_proves_wrong_while_it_is_halted_waits_for_a_person(ctx) -> None:
-    site = Site(ctx, act_nodes_per_hour=100, act_pool_share=1.0)
-    incident = site.incident(node="gpu-0121")
-    site.halt("maintenance")
-    resolve(site.ctx, incident, "software_user", None, None, "key_ann")
-    site.work()
-    assert ("undrain", "proposed") in site.states()
-    site.incident(node="gpu-0123")
-    site.again()
-    assert "gpu-0123" not in site.drained
-
-    assert site.resume()
-    assert not site.resume()
-    site.work()
-    assert "gpu-0123" in site.drained
-    assert site.steps("a")[-1] == "actuator resumed"
-
-
 def test_what_a_person_bears_out_is_not_wrong(ctx) -> None:
     site = Site(ctx)
     incident = site.incident()
@@ -317,34 +298,3 @@ def test_a_revision_takes_a_proposal_back_without_counting_it(ctx) -> None:
         site.ctx.acting.answered(session, site.ctx.settings, incident, read_utc_now())
     assert site.states() == [("drain", "left_alone")]
     assert "act proved wrong" not in site.steps()
-
-
-def test_a_person_stops_it_and_approved_acts_wait(ctx) -> None:
-    site = Site(ctx, act_mode="approve")
-    incident = site.incident()
-    site.halt("maintenance")
-    act = one(site)
-    with pytest.raises(Conflict, match="halted"):
-        site.decide("approve", act.id)
-    with pytest.raises(Conflict, match="rule halted"):
-        site.ask(incident, ActWish(Verb.DRAIN))
-    site.resume()
-    site.decide("approve", act.id)
-    site.halt("")
-    site.again()
-    assert site.states() == [("drain", "approved")]
-    site.resume()
-    site.work()
-    assert site.drained == [NODE]
-
-
-# --- two of everything
-
-
-def test_a_halt_is_of_one_cluster(ctx) -> None:
-    site = Site(ctx)
-    site.halt("stop")
-    with site.ctx.database.reading() as session:
-        assert acts.find_halt(session, "a") is not None
-        site.set(act_cluster="b")
-        assert site.ctx.acting.halted(session, site.ctx.settings) is None

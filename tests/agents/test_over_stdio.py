@@ -47,25 +47,21 @@ def asked(server: StdioServerParameters, *calls: tuple[str, dict[str, Any]]) -> 
 
 def test_files_are_analysed_without_a_service(tmp_path: Path) -> None:
     folder = write(tmp_path / PROMPTS[0], good())
-    tools, plain, explained, gone, nothing, more = asked(
+    tools, plain, gone, nothing, more = asked(
         parameters(),
         ("analyse_files", {"paths": [str(folder)]}),
-        ("analyse_files", {"paths": [str(folder)], "explain": True}),
         ("analyse_files", {"paths": [str(folder), "/not/there"]}),
         ("analyse_files", {"paths": ["--help"]}),
         ("analyse_files", {"paths": [str(folder)], "command": "rm"}),
     )
     assert tools == ["analyse_files"]
-    for result in (plain, explained):
-        assert not result.is_error, result.content[0].text
-        assert size_of(result) < 4 << 10 < MAX_ANSWER_BYTES
-        assert result.structured_content["verdict"]["cordon"] == ["n2"]
-        assert result.structured_content["evidence"][0]["artifact"] == "nodes/n2/kernel.log"
-    assert plain.structured_content["hangs_on"] == []
-    assert {one["outcome"] for one in explained.structured_content["hangs_on"]}
+    assert not plain.is_error, plain.content[0].text
+    assert size_of(plain) < 4 << 10 < MAX_ANSWER_BYTES
+    assert plain.structured_content["verdict"]["cordon"] == ["n2"]
+    assert plain.structured_content["evidence"][0]["artifact"] == "nodes/n2/kernel.log"
     assert "Path 2 of 2 is not there" in gone.content[0].text
     assert "Path 1 of 1 is not there" in nothing.content[0].text
-    assert "give only paths, explain" in more.content[0].text
+    assert "give only paths" in more.content[0].text
     assert all(one.is_error for one in (gone, nothing, more))
 
 

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.api.service import Service
-from triage.store.messages import subscriptions
 
 URL = "http://127.0.0.1:9/hook"
 
@@ -21,56 +20,6 @@ def test_a_secret_is_shown_once(service: Service) -> None:
     assert found["id"] in {one["id"] for one in listed.json()["items"]}
     assert service.call("DELETE", f"/v1/subscriptions/{found['id']}").status == 204
     assert service.call("DELETE", f"/v1/subscriptions/{found['id']}").status == 404
-
-
-def test_a_secret_is_changed_and_the_new_one_shown_once(service: Service) -> None:
-    made = service.post("/v1/subscriptions", {"kind": "generic", "url": URL}).json()
-    where = f"/v1/subscriptions/{made['id']}/rotate"
-
-    changed = service.post(where, {"old_valid_s": 60})
-    assert changed.status == 200, changed.body
-    found = changed.json()
-    assert found["secret"].startswith("whsec_")
-    assert found["secret"] != made["secret"]
-    assert {key: found[key] for key in made if key != "secret"} == {
-        key: made[key] for key in made if key != "secret"
-    }
-    with service.ctx.database.reading() as session:
-        both = subscriptions.find(session, made["id"]).secrets
-    assert both == (found["secret"], made["secret"])
-    listed = service.get("/v1/subscriptions?limit=500").body.decode()
-    assert found["secret"] not in listed
-
-    last = service.post(where, {"old_valid_s": 0, "secret": made["secret"]}).json()
-    assert last["secret"] == made["secret"]
-    with service.ctx.database.reading() as session:
-        assert subscriptions.find(session, made["id"]).secrets == (made["secret"],)
-
-
-@pytest.mark.parametrize(
-    ("body", "place"),
-    [
-        ({"old_valid_s": -1}, "#/old_valid_s"),
-        ({"old_valid_s": 30 * 86_400 + 1}, "#/old_valid_s"),
-        ({"old_valid_s": "a day"}, "#/old_valid_s"),
-        ({"old_valid_s": True}, "#/old_valid_s"),
-        ({"secret": "short"}, "#/secret"),
-        ({"secrets": []}, "#/secrets"),
-    ],
-    ids=str,
-)
-def test_a_wrong_change_of_a_secret_says_where(service: Service, body: dict, place: str) -> None:
-    made = service.post("/v1/subscriptions", {"kind": "generic", "url": URL}).json()
-    answer = service.post(f"/v1/subscriptions/{made['id']}/rotate", body)
-    assert answer.status == 422, answer.body
-    assert place in {one.get("pointer") for one in answer.problem()["errors"]}
-
-
-def test_only_a_secret_that_is_there_is_changed(service: Service) -> None:
-    slack = {"kind": "slack", "url": "http://127.0.0.1:9/services/T0/B0/x"}
-    made = service.post("/v1/subscriptions", slack).json()
-    assert service.post(f"/v1/subscriptions/{made['id']}/rotate", {}).status == 409
-    assert service.post("/v1/subscriptions/sub_none/rotate", {}).status == 404
 
 
 def test_pages_of_receivers(service: Service) -> None:

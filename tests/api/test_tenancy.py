@@ -198,7 +198,6 @@ LISTS = {
     ("GET", "/v1/problems"): "/v1/problems",
     ("GET", "/v1/search"): "/v1/search?q=fallen",
     ("GET", "/v1/actions"): "/v1/actions",
-    ("GET", "/v1/actuator"): "/v1/actuator",
     ("POST", "/v1/hooks/cloudevents"): "",
 }
 EVENT = {
@@ -329,9 +328,6 @@ def test_a_search_finds_what_is_of_the_own_cluster_alone(
 def test_how_acting_stands_is_told_to_its_own_cluster_alone(
     service: Service, tenants: Mapping[str, Tenant]
 ) -> None:
-    # This service acts on jobs that name no cluster.
-    assert service.get("/v1/actuator", token=tenants["a"].tokens["read"]).status == 404
-    assert service.get("/v1/actuator", token="read").status == 200
     assert service.get("/v1/actions?cluster=b", token=tenants["a"].tokens["read"]).status == 404
 
 

@@ -46,13 +46,12 @@ EXAMPLES = (
     "signatures learn",
 )  # fmt: skip
 NO_EXAMPLES = (
-    "act approve", "act drain", "act exclude", "act halt", "act list", "act refuse",
-    "act resume", "act undo", "act undrain",
+    "act approve", "act drain", "act exclude", "act list", "act refuse",
+    "act undo", "act undrain",
     "serve", "worker", "scheduler", "migrate", "audit", "prune", "retry", "doctor",
     "completion",
     "delete artifact", "delete incident",
-    "signatures list", "signatures remove", "signatures upload",
-    "store adopt", "store status", "store sweep",
+    "store sweep",
     "token create", "token list", "token revoke", "token show", "token taint",
 )  # fmt: skip
 

@@ -266,7 +266,7 @@ def test_the_doctor_looks_at_everything_and_says_the_next_step(run: Run, tmp_pat
     by_thing = {one["thing"]: one for one in found["findings"]}
     assert (status, found["healthy"]) == (0, True)
     assert set(by_thing) == {
-        "database", "migrations", "blobs", "broker", "store", "workers", "waiting", "clock",
+        "database", "migrations", "blobs", "broker", "workers", "waiting", "clock",
         "receivers", "tokens", "readers", "disk",
     }  # fmt: skip
     assert by_thing["broker"]["health"] == "warn"

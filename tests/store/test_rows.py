@@ -21,7 +21,7 @@ from triage.store.uploads.evidence import Reading
 from triage.store.views import KeyView, NewDelivery, ResolutionView
 from triage.store.work import backlog
 from triage.store.work import table as work
-from triage.store.work.beats import read_activity
+from triage.store.work.backlog import read_activity
 
 HOUR = timedelta(hours=1)
 
@@ -385,7 +385,7 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
         assert key in {one for one, _ in past.list_old_blobs(session, NOW + HOUR, NOW)}
         unreferenced.forget_stored(session, [key], NOW)
         assert artifacts.find_upload(session, mine) == (old, None)
-        assert key in unreferenced.list_erased(session)
+        assert key in unreferenced.list_marked(session)
         past.remove(session, [])
         past.remove(session, [old, "inc_none"])
     with database.reading() as session:

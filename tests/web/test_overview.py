@@ -50,19 +50,17 @@ def test_the_part_comes_again_only_where_something_has_changed(opened: Service, 
     assert "one more" in again.body.decode()
 
 
-def test_acts_that_wait_come_first_and_a_halt_before_them(
-    opened: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_acts_that_wait_come_first(opened: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Acts on nodes" not in Visit(opened).read("/overview").words
     done = SimpleNamespace(**{**vars(ACT), "id": "act_2", "state": ActionState.DONE, "node": "n8"})
-    acts = ShownActs([ACT], [done], [("a", "two acts proved wrong")])
+    acts = ShownActs([ACT], [done])
     monkeypatch.setattr(ActingOnNodes, "list_shown", lambda *_: acts)
 
     page = Visit(opened).read("/overview")
 
     words = page.words
     assert "Acts on nodes 1 to approve" in words
-    places = [words.index(part) for part in ("Halted on a. two", "drain n<7> waits", "drain n8")]
+    places = [words.index(part) for part in ("drain n<7> waits", "drain n8")]
     assert places == sorted(places)
     assert "/nodes/n%3C7%3E" in page.links()
 

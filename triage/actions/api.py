@@ -8,13 +8,11 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from triage.actions.services.acts import (
-    ActuatorView,
     ActWish,
     ActWriter,
     AskedActs,
     ask,
     open_writer,
-    read_actuator_view,
 )
 from triage.actions.services.launch import on_launch
 from triage.actions.store import acts
@@ -23,7 +21,7 @@ from triage.api.access import Scope, get_actor, get_caller
 from triage.api.answers.json import make_json_response
 from triage.api.description.described import describe_json_body
 from triage.api.description.shapes import page
-from triage.api.requests.body import JsonAsked, JsonBody
+from triage.api.requests.body import JsonBody
 from triage.api.requests.cursors import Paged, parse_time_cursor
 from triage.api.requests.idempotency import Keeper, answer_once
 from triage.api.requests.strict_json import check_keys, flag_in, get_text, parse_object
@@ -86,15 +84,6 @@ def one_action(request: Request, id: str) -> Response:  # noqa: A002
     if found is None or not get_caller(request).sees(found.cluster):
         raise NotFound("there is no such act", hint=_LISTED)
     return make_json_response(found.to_dict())
-
-
-@reading.get("/actuator", "How acting stands", ("The actuator.", ActuatorView), refuses=(404,))
-def actuator(request: Request) -> Response:
-    """Mode, budget, what waits, and whether it is halted."""
-    ctx = get_state(request).context
-    if not get_caller(request).sees(ctx.settings.act_cluster or None):
-        raise NotFound("no actuator acts on the token's cluster", hint="ask without a bound token")
-    return make_json_response(read_actuator_view(ctx).to_dict())
 
 
 @asking.post(
@@ -180,35 +169,6 @@ _add_decision(
     "undo", "Take an act back", "The act that takes it back; an exclusion itself.",
     "A drain is taken back where its reason at the scheduler is still ours.", ActWriter.undo,
 )  # fmt: skip
-
-
-@asking.post(
-    "/actuator/halt",
-    "Stop acting on nodes",
-    {200: ("The actuator, halted.", ActuatorView)},
-    body=describe_json_body("HaltRequest"),
-)
-def halt(request: Request, asked: JsonAsked) -> Response:
-    """Nothing more is done to nodes until it is resumed."""
-    ctx = get_state(request).context
-    check_keys(asked, ("reason",), ())
-    with open_writer(ctx) as writer:
-        writer.halt_by_hand(get_actor(request), get_text(asked, "reason") or "")
-    return make_json_response(read_actuator_view(ctx).to_dict())
-
-
-@asking.post(
-    "/actuator/resume",
-    "Act on nodes again",
-    {200: ("The actuator.", ActuatorView)},
-    refuses=(507,),
-)
-def resume(request: Request) -> Response:
-    """What was approved meanwhile is done."""
-    ctx = get_state(request).context
-    with open_writer(ctx) as writer:
-        writer.resume(get_actor(request))
-    return make_json_response(read_actuator_view(ctx).to_dict())
 
 
 @launching.get(

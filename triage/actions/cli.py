@@ -1,4 +1,4 @@
-"""``triage act``: act on convicted nodes, decide, undo, stop and go on; ``triage launch``: may a
+"""``triage act``: act on convicted nodes, decide, undo; ``triage launch``: may a
 job start, and without which nodes, for scripts of launchers.
 """
 
@@ -168,45 +168,11 @@ def list_acts(
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> int:
-    """Show how acting stands, then what waits and what was done, newest first."""
+    """Show what waits and what was done, newest first."""
     with open_client(url, token_file, ca_file) as client:
-        if not as_json:
-            typer.echo(format_one_line(_describe_actuator(client.acts.actuator())))
         for one in client.acts.listing(most=limit, incident=incident, node=node, state=state):
             typer.echo(json.dumps(one) if as_json else format_one_line(_describe_act(one)))
     return 0
-
-
-@app.command()
-def halt(
-    reason: Annotated[str, take("TEXT", "Why.")] = "",
-    url: Url = "",
-    token_file: TokenFile = None,
-    ca_file: CaFile = None,
-) -> int:
-    """Stop: nothing more is done to nodes until it is resumed."""
-    with open_client(url, token_file, ca_file) as client:
-        typer.echo(format_one_line(_describe_actuator(client.acts.halt(reason))))
-    return 0
-
-
-@app.command()
-def resume(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> int:
-    """Go on."""
-    with open_client(url, token_file, ca_file) as client:
-        typer.echo(format_one_line(_describe_actuator(client.acts.resume())))
-    return 0
-
-
-def _describe_actuator(found: Mapping[str, Any]) -> str:
-    """How the actuator stands, in one line."""
-    if halted := found["halted"]:
-        return f"halted since {halted['at']} by {halted['by']}: {halted['reason']}"
-    return (
-        f"mode {found['mode']}, {found['system']}, cluster {found['cluster'] or '(none)'};"
-        f" {found['acted_within_hour']} of {found['nodes_per_hour']} nodes within the hour,"
-        f" {found['nodes_out']} out, {found['waiting']} wait for a person"
-    )
 
 
 _REFUSED: Final = 3

@@ -69,16 +69,14 @@ class Quotes:
     def name(self, name: object) -> str:
         """A plain name as it is; for any other a reference to where it is quoted."""
         text = str(name)
-        plain = len(text) <= _MAX_PLAIN and is_host_name(text)
-        return text if plain and len(_WORD.findall(text)) <= _MAX_WORDS else self.reference(text)
+        plain = is_host_name(text) and _is_short(text, _MAX_PLAIN, _MAX_WORDS)
+        return text if plain else self.reference(text)
 
     def path(self, path: object) -> str:
         """The same for names of files and parts, which may have slashes and colons."""
         text = str(path)
-        plain = len(text) <= _MAX_PATH and _PATH.fullmatch(text) is not None
-        return (
-            text if plain and len(_WORD.findall(text)) <= _MAX_PATH_WORDS else self.reference(text)
-        )
+        plain = _PATH.fullmatch(text) and _is_short(text, _MAX_PATH, _MAX_PATH_WORDS)
+        return text if plain else self.reference(text)
 
     def reference(self, name: str) -> str:
         """``untrusted:name-1``; past as many as are quoted, names share a reference to none."""
@@ -99,6 +97,10 @@ class Quotes:
         """All of it, as an answer holds it: ``ref`` is what the rest of the answer calls a text."""
         quotes = [*self.texts, *self.names.values()]
         return {"warning": _WARNING, "nonce": self.nonce, "quotes": quotes}
+
+
+def _is_short(text: str, max_chars: int, max_words: int) -> bool:
+    return len(text) <= max_chars and len(_WORD.findall(text)) <= max_words
 
 
 def clean_quote(text: str, max_bytes: int) -> str:

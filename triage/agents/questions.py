@@ -92,11 +92,6 @@ def describe_agent_error(error: TriageError) -> str:
 _FEW: Final = 5
 _PROBLEM: Final = ("id", "nth", "count", "first_seen", "last_seen")
 _MAX_REASONS: Final = 4
-_SOURCES: Final = {
-    "dumps": "all dumps", "kernel_logs": "all kernel logs", "job_logs": "all job logs",
-    "measured": "telemetry and checks", "node_logs": "the logs of the first suspect's node",
-    "root_words": "the words of its root lines",
-}  # fmt: skip
 _ACTIONS: Final[Mapping[str, str]] = {
     Action.NONE: "No node needs anything.",
     Action.RESTART_JOB: "Restart the job; no node has to leave the pool.",
@@ -122,12 +117,7 @@ async def what_stopped_this_job(ask: Ask, asked: OfJob) -> Answer:
     return answer_of_report(await _fetch_report(ask, incident), Quotes(), incident)
 
 
-def answer_of_report(
-    report: Wire | None,
-    quotes: Quotes,
-    incident: Wire | None = None,
-    hangs_on: Sequence[Wire] = (),
-) -> Answer:
+def answer_of_report(report: Wire | None, quotes: Quotes, incident: Wire | None = None) -> Answer:
     """A report (None before the first verdict) and its incident, where it is of one."""
     known = report or {}
     suspects = known.get("suspects", ())
@@ -141,13 +131,6 @@ def answer_of_report(
         "evidence": show_reasons(suspects, _MAX_REASONS, quotes),
         "coverage": show_as("coverage", known.get("coverage"), quotes),
         "commands": list(_iterate_safe_commands(known)),
-        "hangs_on": [
-            {
-                "without": _SOURCES.get(one["source"], "another source"),
-                **show(one, ("outcome", "category", "confidence"), quotes),
-            }
-            for one in hangs_on
-        ],
     }
     return Answer(
         _compose_summary(report, incident),

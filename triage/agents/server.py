@@ -10,11 +10,10 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, NamedTuple, get_type_hints
 
 import anyio
 import mcp_types as mcp
@@ -24,8 +23,6 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core.core_schema import ModelSchema, NullableSchema, WithDefaultSchema
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -80,26 +77,12 @@ _QUESTIONS: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A question with what it takes and gives."""
+class Tool(NamedTuple):
+    """A question as clients see it, what it takes, and what answers it."""
 
-    name: str
-    title: str
-    description: str
+    described: mcp.Tool
     takes: type[BaseModel]
     run: Run
-
-    def described(self) -> mcp.Tool:
-        """As clients see it."""
-        return mcp.Tool(
-            name=self.name,
-            title=self.title,
-            description=self.description,
-            input_schema=_build_input_schema(self.takes),
-            output_schema=OUTPUT_SCHEMA,
-            annotations=mcp.ToolAnnotations(read_only_hint=True, open_world_hint=False),
-        )
 
 
 def map_tools(ask: Ask | None, takes: type[BaseModel], how: str, analyse: Run) -> dict[str, Tool]:
@@ -110,11 +93,23 @@ def map_tools(ask: Ask | None, takes: type[BaseModel], how: str, analyse: Run) -
     if ask is not None:
         for run, title, about in _QUESTIONS:
             asked, name = get_type_hints(run)["asked"], run.__name__
-            tools[name] = Tool(name, title, about, asked, partial(run, ask))
-    name = "analyse_files"
-    about = "What stopped the job, by flight-recorder dumps and logs of one incident."
-    tools[name] = Tool(name, "What do these files say?", f"{about} {how}", takes, analyse)
+            tools[name] = _make_tool(name, title, about, asked, partial(run, ask))
+    name, title = "analyse_files", "What do these files say?"
+    about = f"What stopped the job, by flight-recorder dumps and logs of one incident. {how}"
+    tools[name] = _make_tool(name, title, about, takes, analyse)
     return tools
+
+
+def _make_tool(name: str, title: str, about: str, takes: type[BaseModel], run: Run) -> Tool:
+    described = mcp.Tool(
+        name=name,
+        title=title,
+        description=about,
+        input_schema=_build_input_schema(takes),
+        output_schema=OUTPUT_SCHEMA,
+        annotations=mcp.ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    )
+    return Tool(described, takes, run)
 
 
 def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
@@ -123,7 +118,7 @@ def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
     async def list_tools(
         _context: ServerRequestContext[dict[str, Any]], _params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListToolsResult:
-        return mcp.ListToolsResult(tools=[tool.described() for tool in tools.values()])
+        return mcp.ListToolsResult(tools=[tool.described for tool in tools.values()])
 
     async def call_tool(
         _context: ServerRequestContext[dict[str, Any]], params: mcp.CallToolRequestParams
@@ -136,7 +131,7 @@ def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
         try:
             asked = tool.takes.model_validate(params.arguments or {})
         except ValidationError as error:
-            return _make_tool_refusal(_describe_wrong_arguments(tool, error))
+            return _make_tool_refusal(_describe_wrong_arguments(params.name, tool.takes, error))
         try:
             return make_tool_result(await tool.run(asked))
         except ToolRefused as refused:
@@ -144,7 +139,7 @@ def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
         except TriageError as error:
             return _make_tool_refusal(describe_agent_error(error))
         except Exception:
-            log.exception("the tool %s failed", tool.name)
+            log.exception("the tool %s failed", params.name)
             return _make_tool_refusal(
                 "This server failed at the question: ask once more, then tell a person, who finds"
                 " why in its log."
@@ -160,16 +155,16 @@ def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
     )
 
 
-def _describe_wrong_arguments(tool: Tool, error: ValidationError) -> str:
+def _describe_wrong_arguments(tool: str, takes: type[BaseModel], error: ValidationError) -> str:
     """Which arguments are wrong, by names that the tool has; never what was sent."""
-    known = tool.takes.model_fields
+    known = takes.model_fields
     named = {str(one["loc"][0]) for one in error.errors() if one["loc"]}
     ours = sorted(named & known.keys())
     if named - known.keys():
-        return f"{tool.name} takes no further arguments: give only {', '.join(known)}."
+        return f"{tool} takes no further arguments: give only {', '.join(known)}."
     if ours:
-        return f"{tool.name} does not take {' and '.join(ours)} as given: see its input schema."
-    return f"{tool.name} takes either job_id or incident_id: give one of them."
+        return f"{tool} does not take {' and '.join(ours)} as given: see its input schema."
+    return f"{tool} takes either job_id or incident_id: give one of them."
 
 
 def make_tool_result(answer: Answer) -> mcp.CallToolResult:
@@ -187,38 +182,28 @@ def _make_tool_refusal(sentence: str) -> mcp.CallToolResult:
     return mcp.CallToolResult(content=[mcp.TextContent(type="text", text=sentence)], is_error=True)
 
 
-class _ShortSchema(GenerateJsonSchema):
-    """A client puts the list of tools before the first question of every conversation. So a schema
-    says what a model cannot know: no titles, no docstrings, no null for what may be left out.
-    """
-
-    def field_title_should_be_set(self, _schema: object) -> bool:
-        """No: a title repeats the name."""
-        return False
-
-    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
-        """The fields of a class alone."""
-        made = super().model_schema(schema)
-        return {key: one for key, one in made.items() if key not in ("title", "description")}
-
-    def nullable_schema(self, schema: NullableSchema) -> JsonSchemaValue:
-        """What stands there, where it is given at all."""
-        return self.generate_inner(schema["schema"])
-
-    def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
-        """Without a default of null."""
-        made = super().default_schema(schema)
-        return {key: one for key, one in made.items() if (key, one) != ("default", None)}
-
-
 def _build_input_schema(takes: type[BaseModel]) -> dict[str, Any]:
-    """The schema of the arguments. Not all clients follow references: none are left."""
-    schema = takes.model_json_schema(schema_generator=_ShortSchema)
+    """The schema of the arguments. A client puts the list of tools before the first question of
+    every conversation, so it says what a model cannot know: no titles, no docstrings, no null for
+    what may be left out. Not all clients follow references: none are left.
+    """
+    schema = takes.model_json_schema()
     shared = schema.pop("$defs", {})
-    for field in schema["properties"].values():
-        if name := field.get("items", {}).get("$ref"):
-            field["items"] = shared[name.rpartition("/")[2]]
-    return schema
+    shown: dict[str, Any] = _shorten({**schema, "description": None}, shared)
+    return shown
+
+
+def _shorten(schema: Any, shared: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any part of a schema
+    if isinstance(schema, list):
+        return [_shorten(one, shared) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        schema = {**shared[schema["$ref"].rpartition("/")[2]], "description": None}
+    if "anyOf" in schema:
+        schema = {**schema["anyOf"][0], **schema, "anyOf": None}
+    shown = {key: _shorten(one, shared) for key, one in schema.items() if key != "title"}
+    return {key: one for key, one in shown.items() if one is not None}
 
 
 HOW: Final = "Takes up to 8 short texts with their names, 256 KiB together; keeps nothing."
@@ -276,11 +261,7 @@ _READERS: Final = asyncio.Semaphore(2)
 async def _analyse_paths(asked: OfPaths) -> Answer:
     """The answer on files of this machine. Raises :class:`ToolRefused`."""
     await anyio.to_thread.run_sync(_check, asked.paths)
-    report = await _run_and_parse_output("analyze", asked.paths)
-    hangs_on = (
-        (await _run_and_parse_output("explain", asked.paths))["hangs_on"] if asked.explain else ()
-    )
-    return answer_of_report(report, Quotes(), hangs_on=hangs_on)
+    return answer_of_report(await _run_analysis(asked.paths), Quotes())
 
 
 def _check(paths: Sequence[str]) -> None:
@@ -296,9 +277,9 @@ def _check(paths: Sequence[str]) -> None:
             )
 
 
-async def _run_and_parse_output(command: str, paths: Sequence[str]) -> Any:  # noqa: ANN401 - its JSON
-    """What the command prints about the files."""
-    line = [sys.executable, "-m", "triage.cli.main", command, "--format", "json", "--", *paths]
+async def _run_analysis(paths: Sequence[str]) -> Any:  # noqa: ANN401 - its JSON
+    """What ``triage analyze`` prints about the files."""
+    line = [sys.executable, "-m", "triage.cli.main", "analyze", "--format", "json", "--", *paths]
     try:
         async with _READERS:
             with anyio.fail_after(_DEADLINE_S):

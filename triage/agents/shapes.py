@@ -66,7 +66,6 @@ class OfPaths(Strict):
         list[Annotated[str, Field(min_length=1, max_length=4096)]],
         Field(min_length=1, max_length=64, description="Folders, files or tar archives."),
     ]
-    explain: bool = Field(False, description="Also say what the answer hangs on; takes longer.")
 
 
 class GivenFile(Strict):

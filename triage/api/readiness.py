@@ -17,11 +17,9 @@ from triage.domain.wire import UNSENT, SentAs, WireForm
 from triage.errors import TriageError
 from triage.queue.wakeups import CeleryWakeups, PipeWakeups
 from triage.services.context import Context
-from triage.services.retention.ownership import ADOPT, find_owner
 from triage.services.tokens import list_ending_tokens
 from triage.store.database.migrate import head_revision, read_current_revision
-from triage.store.work.backlog import summarize_work
-from triage.store.work.beats import list_silent, read_activity
+from triage.store.work.backlog import read_activity, summarize_work
 from triage.store.work.table import count_waiting
 
 # The route is open to everybody; the parts are asked at most this often.
@@ -66,7 +64,6 @@ class Readiness:
                     ("worker", self.worker, self.embedded),
                     ("tokens", self.tokens, False),
                     ("surroundings", self.surroundings, False),
-                    ("acting", self.acting, False),
                 )
                 self.kept = tuple(
                     await asyncio.gather(
@@ -101,10 +98,9 @@ class Readiness:
         return "ok", ""
 
     def blobs(self) -> tuple[str, str]:
-        """Whether bytes can be written, and whether the store is ours alone."""
+        """Whether bytes can be written."""
         self.ctx.blobs.check()
-        owner = find_owner(self.ctx)
-        return ("warn", f"{owner.words}: {ADOPT}") if owner.strangers else ("ok", "")
+        return "ok", ""
 
     def broker(self) -> tuple[str, str]:
         """Whether the last wake-up went through."""
@@ -123,19 +119,13 @@ class Readiness:
             return "warn", "; ".join(one.words("piece of work") for one in waits)
         return "ok", ""
 
-    def acting(self) -> tuple[str, str]:
-        """Whether acts on nodes are halted."""
-        with self.ctx.database.reading() as session:
-            why = self.ctx.acting.halted(session, self.ctx.settings)
-        return ("ok", "") if why is None else ("warn", f"{why}; `triage act resume` goes on")
-
     def worker(self) -> tuple[str, str]:
         """Whether anybody does what is due."""
         now = read_utc_now()
         try:
             with self.ctx.database.reading() as session:
                 oldest_s = float(summarize_work(session, now)["oldest_due_s"])
-                acts, standing = read_activity(session, now), list_silent(session, now)
+                acts = read_activity(session, now)
         except TriageError as error:
             return "warn", str(error)
         silent_s = oldest_s if acts.last_at is None else (now - acts.last_at).total_seconds()
@@ -143,8 +133,6 @@ class Readiness:
             return "fail", f"the worker has done nothing for {silent_s:.0f} s: see its log"
         if oldest_s > _NOBODY_WORKS_S:
             return "warn", f"work has been waiting for {oldest_s:.0f} s: is a worker running?"
-        if standing:
-            return "warn", "; ".join(one.words for one in standing)
         return "ok", ""
 
     def tokens(self) -> tuple[str, str]:

@@ -5,6 +5,7 @@ Each imports the service when it runs, for the packages of the service may be mi
 
 import json
 import sys
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -26,8 +27,8 @@ def migrate(
     """Bring the database to the newest revision, or to another.
 
     It may run while the release before is still running, and may run twice.
-    Going back to a revision that has no place for some rows asks first, and needs
-    --yes-delete where nobody can be asked. An SQLite database is copied before.
+    Going back to an earlier revision asks first, and needs --yes-delete where
+    nobody can be asked. An SQLite database is copied before.
     `triage serve` does it by itself for the database in its data directory.
     """
     with require_service_packages():
@@ -112,8 +113,8 @@ def prune(
     The scheduler does the same once a day.
     """
     with open_service_context() as ctx:
-        from triage.services.retention.ownership import believe_clock
-        from triage.services.retention.ownership import prune as remove
+        from triage.services.retention.prune import believe_clock
+        from triage.services.retention.prune import prune as remove
 
         if not dry_run and not trust_clock:
             believe_clock(ctx)
@@ -128,8 +129,6 @@ def prune(
         f"{'would remove' if dry_run else 'removed'} {gone.num_incidents} incidents,"
         f" {gone.num_uploads} blobs, {gone.stored_bytes / 1e6:.1f} MB"
     )
-    if gone.swept is not None and gone.swept.words:
-        typer.echo(f"{gone.swept.words}: `triage store sweep`", err=True)
     return 0
 
 
@@ -178,7 +177,7 @@ def doctor(
         findings = examine(settings, open_context)
         fails = any(finding.health is Health.FAIL for finding in findings)
         if as_json:
-            report = {"healthy": not fails, "findings": [finding.to_dict() for finding in findings]}
+            report = {"healthy": not fails, "findings": [asdict(finding) for finding in findings]}
             typer.echo(json.dumps(report, indent=2))
         else:
             for finding in findings:
@@ -228,65 +227,30 @@ def artifact(
     return 0
 
 
-_STORE_HELP = """
-Say whose the blob store is, and make it this database's again.
-
-Every database leaves a mark in its blob store. Where a mark of another one lies
-there, nothing is deleted: it may be another installation's store, or this
-database is new, a copy, or was restored to an older state.
-"""
-
-store_app = make_group(_STORE_HELP)
-_Yes = Annotated[bool, take_flag("--yes", "Do it; without this, only say what it means.")]
-
-
-@store_app.command("status")
-def store_status() -> int:
-    """Say whose the store is. Exit status: 0 this database's alone; 1 not."""
-    with open_service_context() as ctx:
-        from triage.services.retention.ownership import find_owner
-
-        owner = find_owner(ctx)
-    typer.echo(owner.words or "the blob store is this database's alone")
-    for mark in owner.strangers:
-        typer.echo(f"  {mark}")
-    return 1 if owner.strangers else 0
+store_app = make_group("Look after the blob store.")
 
 
 @store_app.command()
-def adopt(yes: _Yes = False) -> int:
-    """Make the store this database's alone. Nothing else may write to it then.
+def sweep(
+    yes: Annotated[
+        bool, take_flag("--yes", "Do it; without this, only say what it means.")
+    ] = False,
+) -> int:
+    """Delete blobs of more than a week ago that no row of this database names.
 
-    A week later, blobs that this database does not know are deleted, unless they are many.
+    They are left by requests that failed. Blobs of another installation in the same store, and
+    those that came after the state to which this database was restored, would go as well.
     """
     with open_service_context() as ctx:
-        from triage.services.retention.ownership import adopt as take
-        from triage.services.retention.ownership import find_owner
-
-        owner = find_owner(ctx)
-        if owner.strangers and not yes:
-            raise UsageError(
-                f"{owner.words}. With --yes the store is this database's alone, and a week later"
-                " blobs that it does not know go: first see that no other service writes to"
-                " TRIAGE_BLOB_URL, and that this database is the one to keep"
-            )
-        gone = take(ctx) if yes else ()
-    typer.echo(f"adopted; {len(gone)} marks of others removed" if gone else "it is yours already")
-    return 0
-
-
-@store_app.command()
-def sweep(yes: _Yes = False) -> int:
-    """Delete blobs that no row has named for a week, however many they are."""
-    with open_service_context() as ctx:
         from triage.clock import read_utc_now
-        from triage.services.retention.ownership import count_due_blobs, require_ownership
-        from triage.services.retention.ownership import sweep as remove
+        from triage.services.retention.prune import sweep as remove
 
-        require_ownership(ctx)
+        done = remove(ctx, read_utc_now(), dry_run=not yes)
         if not yes:
-            num = count_due_blobs(ctx, read_utc_now())
-            raise UsageError(f"{num:,} blobs would be deleted for good; --yes deletes them")
-        done = remove(ctx, read_utc_now(), any_number=True)
-    typer.echo(f"removed {done.num_removed:,} of {done.num_blobs:,} blobs")
+            raise UsageError(
+                f"{done.num_unnamed:,} of {done.num_blobs:,} blobs would be deleted for good: first"
+                " see that no other service writes to TRIAGE_BLOB_URL, and that this database is"
+                " the one to keep; --yes deletes them"
+            )
+    typer.echo(f"removed {done.num_unnamed:,} of {done.num_blobs:,} blobs")
     return 0

@@ -20,13 +20,11 @@ from typing import Any, Final
 import structlog
 
 from triage.cli.http_server import HttpServer, bind, build_server_config
-from triage.errors import Refusal, UsageError
+from triage.errors import UsageError
 from triage.logging import configure_logging
 from triage.queue.wakeups import CeleryWakeups, NoWakeups, PipeWakeups, Wakeups
 from triage.server.context import open_context
 from triage.server.supervisor import Supervisor
-from triage.services.context import Context
-from triage.services.retention.ownership import announce
 from triage.services.schema import prepare_schema
 from triage.services.tokens import has_any_token
 from triage.settings import Settings, load_settings
@@ -72,8 +70,6 @@ def run_service(
                 " `triage token create --scope admin --name NAME` first"
             )
         sock = stack.enter_context(_bound_socket(host, port))
-        # A store that is away is waited for, and not by those who ask the service.
-        threading.Thread(target=_leave_mark, args=[ctx], name="store-mark", daemon=True).start()
         # By name, as uvicorn loads any application: the command line knows no routes.
         create_app = importlib.import_module("triage.server.application").create_app
         app = create_app(ctx, open_access=open_access)
@@ -104,14 +100,6 @@ def _serve(app: Any, address: str, sock: socket.socket, supervisor: Supervisor |
         if end_child.ident is None:
             end_child.start()
         end_child.join()
-
-
-def _leave_mark(ctx: Context) -> None:
-    """Say to whoever else writes to the blob store that this database does, and hear of them."""
-    try:
-        announce(ctx)
-    except Refusal as error:
-        log.warning("no mark left in the blob store", why=error.detail)
 
 
 def _make_supervisor(settings: Settings, num_workers: int | None) -> Supervisor | None:

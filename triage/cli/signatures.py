@@ -5,15 +5,13 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.extras import open_service_context
 from triage.cli.options import make_group, take
-from triage.errors import Unprocessable, UsageError
 
 HELP = """
 Work with signatures of your own: lines that your team knows, without code.
 
 A TOML file holds them. analyze, parse and explain take it with --signatures;
-a service reads TRIAGE_SIGNATURES and what is uploaded here or over HTTP.
+a service reads TRIAGE_SIGNATURES.
 """
 
 app = make_group(HELP)
@@ -88,55 +86,3 @@ def learn(
         f" set TRIAGE_READER={out} to read with it"
     )
     return 0
-
-
-@app.command("list")
-def list_all() -> int:
-    """List the files that were uploaded."""
-    with open_service_context() as ctx:
-        from triage.store import signature_files
-
-        with ctx.database.reading() as session:
-            found = signature_files.list_files(session)
-    for one in found:
-        typer.echo(f"{one.name}: {one.num_signatures} entries, {one.updated_at:%Y-%m-%dT%H:%M:%SZ}")
-    return 0
-
-
-@app.command()
-def upload(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file.")],
-    name: Annotated[str, take("NAME", "The name it is kept under; else the file's.")] = "",
-) -> int:
-    """Upload a file. What comes from now on is read with it."""
-    body = _read_one_file(path)
-    with open_service_context() as ctx:
-        from triage.services.signatures.in_force import keep_file
-
-        try:
-            found = keep_file(ctx, name or path.stem.lower(), body, "local")
-        except Unprocessable as error:
-            places = [place.message for place in error.places]
-            raise UsageError("; ".join([error.detail, *places])) from error
-    typer.echo(f"{found.name}: {found.num_signatures} entries are in force")
-    return 0
-
-
-@app.command()
-def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="As list shows it.")]) -> int:
-    """Remove an uploaded file. What comes from now on is read without it."""
-    with open_service_context() as ctx:
-        from triage.services.signatures.in_force import remove_file
-
-        remove_file(ctx, name, "local")
-    typer.echo(f"{name} is removed")
-    return 0
-
-
-def _read_one_file(path: Path) -> bytes:
-    from triage.signatures.own.check import read_files_below
-
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; give one file")
-    (data,) = read_files_below(path).values()
-    return data

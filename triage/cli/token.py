@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from triage.cli.extras import open_service_context
-from triage.cli.options import make_group, parse_zoned_time, take, take_flag
-from triage.errors import UsageError
+from triage.cli.options import make_group, parse_zoned_time, take
 
 if TYPE_CHECKING:
     from triage.store.views import KeyView
@@ -115,26 +114,16 @@ def show(key_id: _KeyId, since: _Since = None) -> int:
 
 
 @app.command()
-def taint(
-    key_id: _KeyId,
-    since: _Since = None,
-    undo: Annotated[bool, take_flag("--undo", "Believe what it brought again.")] = False,
-) -> int:
+def taint(key_id: _KeyId, since: _Since = None) -> int:
     """End a token, set apart all that it brought, and answer its incidents again."""
     with open_service_context() as ctx:
-        from triage.services import taint as services
+        from triage.services.taint import taint_token
 
-        if undo and since is not None:
-            raise UsageError("--undo takes back all of it: leave --since out")
-        if undo:
-            done = services.untaint_token(ctx, key_id, "local")
-        else:
-            done = services.taint_token(ctx, key_id, "local", parse_zoned_time(since))
+        done = taint_token(ctx, key_id, "local", parse_zoned_time(since))
     counts = ", ".join(
         f"{number:,} {what.replace('_', ' ')}" for what, number in done.counts.items()
     )
-    word = "put back" if undo else "set apart"
-    typer.echo(f"{word}: {counts}; {done.num_incidents:,} incidents are answered again")
+    typer.echo(f"set apart: {counts}; {done.num_incidents:,} incidents are answered again")
     return 0
 
 

@@ -62,18 +62,6 @@ class NodeActs:
         """Have an act approved, refused or undone: ``approve``, ``refuse``, ``undo``."""
         return self._transport.post(f"/v1/actions/{quote(action_id, safe='')}/{decision}", {})
 
-    def actuator(self) -> dict[str, Any]:
-        """How acting stands."""
-        return self._transport.get("/v1/actuator")
-
-    def halt(self, reason: str) -> dict[str, Any]:
-        """Stop it."""
-        return self._transport.post("/v1/actuator/halt", {"reason": reason})
-
-    def resume(self) -> dict[str, Any]:
-        """Let it go on."""
-        return self._transport.post("/v1/actuator/resume", {})
-
 
 # The service answers a request that waits after this time at the latest.
 _LONGEST_WAIT_S = 60

@@ -13,7 +13,6 @@ from triage.api.routers import (
     operations,
     problems,
     search,
-    signatures,
     subscriptions,
     uploads,
 )
@@ -33,7 +32,7 @@ _ROUTES: Final = (
     hooks.routes, intake.ending, uploads.routes, uploads.asking, incidents.routes,
     incidents.erasing, problems.routes,
     search.node_routes,
-    search.routes, signatures.routes,
+    search.routes,
     subscriptions.routes, operations.routes,
     intake.importing, answers.routes, lists.routes,
     intake.checking, lists.checks, intake.measuring, node_acts.launching,

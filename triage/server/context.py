@@ -9,6 +9,7 @@ from triage.queue.wakeups import NoWakeups, Wakeups
 from triage.sandbox.confinement.seccomp import keep_private
 from triage.services.context import Context
 from triage.services.quotas import Quotas
+from triage.services.signatures.in_force import find_signatures_in_force
 from triage.settings import Settings
 from triage.store.blobs.interface import open_blobs
 from triage.store.database.engine import open_database
@@ -26,10 +27,7 @@ def open_context(settings: Settings, wakeups: Wakeups | None = None) -> Context:
     with suppress(OSError):  # where the system has no such thing, all goes on without
         keep_private()
     own_patterns(settings.redact_patterns)  # what is wrong with them is told at the start
-    if settings.signatures:
-        from triage.signatures.own.check import own_from_path
-
-        own_from_path(settings.signatures)
+    find_signatures_in_force(settings.signatures)
     database = open_database(settings)
     blobs = open_blobs(
         settings.blob_url or None,

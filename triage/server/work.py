@@ -27,8 +27,6 @@ from triage.store.work.table import (
     ERASE,
     PROBLEMS,
     PRUNE,
-    STORE,
-    enqueue_daily_round,
     enqueue_idle,
 )
 
@@ -37,7 +35,6 @@ _DAY: Final = timedelta(days=1)
 # Nothing is deleted so soon after a start: a person may have to see first what was started.
 _FIRST_S: Final = 3600.0
 STARTED: Final = time.monotonic()
-_LOOK_EVERY: Final = timedelta(minutes=20)
 
 
 def open_readers(settings: Settings, size: int) -> Readers:
@@ -71,8 +68,7 @@ def make_sweeper(ctx: Context) -> Sweeper:
         _make_given_up(ctx.settings),
         ctx.wakeups,
         periodic=(
-            enqueue_daily_round,
-            lambda session, now: enqueue_idle(session, STORE, now),
+            lambda session, now: enqueue_idle(session, PRUNE, now),
             lambda session, now: enqueue_idle(session, PROBLEMS, now),
             lambda session, now: enqueue_digest(session, ctx.settings, now),
         ),
@@ -123,7 +119,7 @@ def _run_daily_round(ctx: Context, claim: Claim) -> None:
         claim.finish(again_at=read_utc_now() + timedelta(seconds=left_s))
         return
     from triage.fleet.services.telemetry.ingest import prune_telemetry
-    from triage.services.retention.ownership import believe_clock, prune
+    from triage.services.retention.prune import believe_clock, prune
 
     try:
         believe_clock(ctx)
@@ -134,25 +130,12 @@ def _run_daily_round(ctx: Context, claim: Claim) -> None:
     claim.finish(again_at=read_utc_now() + _DAY)
 
 
-def _look_at_store(ctx: Context, claim: Claim) -> None:
-    """Whoever comes to this store later finds a mark of ours, and we find theirs."""
-    from triage.services.retention.ownership import announce
-
-    announce(ctx, anew=False)
-    claim.finish(again_at=read_utc_now() + _LOOK_EVERY)
-
-
 def _finish_erasures(ctx: Context, claim: Claim) -> None:
     """For a process that died between the rows and the bytes."""
-    from triage.services.retention.ownership import finish_erasures
+    from triage.services.retention.prune import finish_erasures
 
-    again_at = None
-    try:
-        finish_erasures(ctx)
-    except Conflict as error:
-        log.error("bytes of what was erased are kept", why=error.detail, step=error.hint)
-        again_at = read_utc_now() + _DAY
-    claim.finish(again_at)
+    finish_erasures(ctx)
+    claim.finish()
 
 
 def _keep_problems(ctx: Context, claim: Claim) -> None:
@@ -163,7 +146,6 @@ def _keep_problems(ctx: Context, claim: Claim) -> None:
 
 _HOUSEKEEPING: Final[Mapping[str, Callable[[Context, Claim], None]]] = {
     PRUNE: _run_daily_round,
-    STORE: _look_at_store,
     ERASE: _finish_erasures,
     PROBLEMS: _keep_problems,
     DIGEST: send_digest,

@@ -69,7 +69,7 @@ class FleetHooks:
 
 @dataclass(frozen=True, slots=True)
 class ShownActs:
-    """Acts that wait for a person, the newest others, and why nothing is done (cluster, why).
+    """Acts that wait for a person, and the newest others.
 
     The pages know nothing of the actuator: an act is a value with the names of a row of
     ``GET /v1/actions``, and ``at``, when it came to stand as it does.
@@ -77,7 +77,6 @@ class ShownActs:
 
     waiting: Sequence[Any] = ()
     newest: Sequence[Any] = ()
-    halted: Sequence[tuple[str, str]] = ()
 
 
 class ActingHooks:
@@ -93,15 +92,11 @@ class ActingHooks:
     ) -> None:
         """See to what a person's word means for what was done, in the transaction of it."""
 
-    def halted(self, session: Session, settings: Settings) -> str | None:
-        """Why nothing is done to nodes by now, in a clause; None where nothing has stopped it."""
-        return None
-
     def counts(self, session: Session, settings: Settings) -> Mapping[str, Any]:
         """What the metrics say of acting, by their names."""
         return {}
 
-    def list_shown(self, session: Session, settings: Settings, cluster: str | None) -> ShownActs:
+    def list_shown(self, session: Session, cluster: str | None) -> ShownActs:
         """Acts of a cluster, or of all, for the overview."""
         return ShownActs()
 

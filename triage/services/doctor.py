@@ -10,25 +10,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from triage.clock import read_utc_now
-from triage.domain.acting import ActMode
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.queue.wakeups import count_waiting_messages
 from triage.render.words.clean import format_one_line
 from triage.sandbox.confinement.probe import probe_confinement_gaps
 from triage.services.context import Context
-from triage.services.retention.ownership import ADOPT, FEW, find_owner
 from triage.services.tokens import list_ending_tokens
 from triage.settings import Settings
 from triage.store.database.clock import describe_clock_doubt, read_database_time
 from triage.store.database.migrate import head_revision, list_known_revisions, read_current_revision
 from triage.store.messages import subscriptions
-from triage.store.retention import unreferenced
-from triage.store.work.backlog import summarize_work
-from triage.store.work.beats import list_silent, read_activity
+from triage.store.work.backlog import read_activity, summarize_work
 from triage.store.work.table import count_waiting
 
 # Work that has waited longer than this has nobody who does it.
@@ -37,9 +33,6 @@ _SKEW_WARN_S: Final = 2.0
 _CLOCK_STEP: Final = "see that the database's machine has the right time; if it has, wait"
 _WAITING_STEP: Final = (
     "see that it is there, has room and lets the service in; what waits is then done by itself"
-)
-_SILENT_STEP: Final = (
-    "see its log and restart it, unless it was killed for good: that is forgotten after an hour"
 )
 _LITTLE_ROOM: Final = 1 << 30
 
@@ -60,15 +53,6 @@ class Finding:
     health: Health
     words: str
     step: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Its fields under their names, all of them text."""
-        return {
-            "thing": self.thing,
-            "health": str(self.health),
-            "words": self.words,
-            "step": self.step,
-        }
 
 
 _Check = Callable[[Context], Iterator[Finding]]
@@ -99,12 +83,10 @@ def examine(settings: Settings, open_context: Callable[[Settings], Context]) -> 
             found += _run_check(name, check, ctx)
         if answers:
             rows = (
-                ("store", _store),
                 ("work", work),
                 ("clock", _check_clock),
                 ("receivers", _check_receivers),
                 ("tokens", _check_tokens),
-                ("acting", _check_acting),
             )
             for name, check in rows:
                 found += _run_check(name, check, ctx)
@@ -150,26 +132,6 @@ def _check_blobs(ctx: Context) -> Iterator[Finding]:
     yield Finding("blobs", Health.OK, f"{where}: a probe was written and removed")
 
 
-def _store(ctx: Context) -> Iterator[Finding]:
-    """It is this database's alone, and few blobs in it have no row."""
-    owner = find_owner(ctx)
-    if owner.strangers:
-        yield Finding("store", Health.WARN, owner.words, ADOPT)
-        return
-    with ctx.database.reading() as session:
-        num = unreferenced.count_marked(session)
-    if num <= FEW:
-        yield Finding("store", Health.OK, f"it is ours alone; {num} blobs have no row")
-        return
-    yield Finding(
-        "store",
-        Health.WARN,
-        f"{num:,} blobs have no row: was the database restored to an older state?",
-        "they go a week after they were found, unless they are too many; `triage store sweep`"
-        " lets all go that are due",
-    )
-
-
 def _check_broker(ctx: Context) -> Iterator[Finding]:
     """It answers, and how many wake-ups lie in it. Never fatal: the sweeper does without."""
     if ctx.settings.embedded_broker:
@@ -198,11 +160,7 @@ def work(ctx: Context) -> Iterator[Finding]:
     """Who works, what waits, what was given up."""
     now = read_utc_now()
     with ctx.database.reading() as session:
-        seen, rows, standing = (
-            read_activity(session, now),
-            summarize_work(session, now),
-            list_silent(session, now),
-        )
+        seen, rows = read_activity(session, now), summarize_work(session, now)
     late_s = float(rows["oldest_due_s"])
     last = "never" if seen.last_at is None else f"{(now - seen.last_at).total_seconds():.0f} s ago"
     if late_s > _LATE_S and not seen.running:
@@ -213,9 +171,6 @@ def work(ctx: Context) -> Iterator[Finding]:
     else:
         words = f"{seen.running} things being done by {len(seen.owners)} workers; last act {last}"
         yield Finding("workers", Health.OK, words)
-    for process in standing:
-        health = Health.WARN if rows["workers"]["beating"] else Health.FAIL
-        yield Finding("workers", health, process.words, _SILENT_STEP)
     if late_s > _LATE_S:
         yield Finding(
             "waiting",
@@ -269,19 +224,6 @@ def _check_tokens(ctx: Context) -> Iterator[Finding]:
         yield Finding("tokens", Health.WARN, words, step)
     if not ending:
         yield Finding("tokens", Health.OK, "none ends within 14 days")
-
-
-def _check_acting(ctx: Context) -> Iterator[Finding]:
-    """Whether acts on nodes are halted; nothing where they are off."""
-    if ctx.settings.act_mode is ActMode.OFF:
-        return
-    with ctx.database.reading() as session:
-        why = ctx.acting.halted(session, ctx.settings)
-    if why is not None:
-        step = "look at the acts (`triage act list`), then `triage act resume`"
-        yield Finding("acting", Health.WARN, why, step)
-    else:
-        yield Finding("acting", Health.OK, f"mode {ctx.settings.act_mode}, not halted")
 
 
 def _check_receivers(ctx: Context) -> Iterator[Finding]:

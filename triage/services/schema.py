@@ -16,7 +16,6 @@ from triage.store.database.migrate import (
     head_revision,
     is_downgrade,
     list_known_revisions,
-    list_losses,
     migrate,
     read_current_revision,
 )
@@ -83,23 +82,16 @@ def keep_copy(database: Database, to: str = "head") -> Path | None:
 
 
 def refuse_loss(database: Database, to: str, agreed: Callable[[str], bool]) -> None:
-    """Raises :class:`UsageError` where going back to a revision loses rows, unless that is
-    ``agreed`` to: it is asked with a sentence that names them.
+    """Raises :class:`UsageError` where going back to a revision may lose rows, unless that is
+    ``agreed`` to: it is asked with a sentence that says so.
     """
     present = read_current_revision(database)
     if present is None or not is_downgrade(present, to):
         return
-    lost = list_losses(database, to)
-    if not lost:
-        return
-    named = ", ".join(f"{one.name} ({one.num_rows:,})" for one in lost)
-    if agreed(f"going from revision {present} to {to} deletes for good the rows of: {named}"):
-        return
-    backup = "a copy of the file is made before" if database.sqlite else "run pg_dump before"
-    raise UsageError(
-        f"going from revision {present} to {to} deletes for good the rows of: {named}. Nothing"
-        f" was done; --yes-delete does it ({backup})"
-    )
+    what = f"going from revision {present} to {to} deletes for good what {to} has no place for"
+    if not agreed(what):
+        backup = "a copy of the file is made before" if database.sqlite else "run pg_dump before"
+        raise UsageError(f"{what}. Nothing was done; --yes-delete does it ({backup})")
 
 
 def bring_schema(database: Database, to: str = "head") -> str:

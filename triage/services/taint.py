@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from triage.clock import read_utc_now
-from triage.domain.states import WorkKind
 from triage.errors import UsageError
 from triage.services.context import Context
 from triage.store import node_notices
@@ -19,7 +18,6 @@ from triage.store.incidents import facts, settling
 from triage.store.messages import subscriptions
 from triage.store.uploads import artifacts
 from triage.store.views import KeyView
-from triage.store.work import table as work
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class TaintResult:
-    """What was set apart, or put back: how much of each kind, in how many incidents."""
+    """What was set apart: how much of each kind, in how many incidents."""
 
     counts: Mapping[str, int]
     num_incidents: int
@@ -97,31 +95,4 @@ def taint_token(
         if since is not None:
             detail["since"] = since.isoformat()
         audit.note(session, actor, "taint token", key_id, now, detail)
-    return done
-
-
-def untaint_token(ctx: Context, key_id: str, actor: str) -> TaintResult:
-    """Believe a token again: its files are read again and its facts count; it stays revoked.
-
-    What was removed from the fleet's record, kept events and callbacks do not come back by
-    themselves. Raises :class:`UsageError` for none of this id.
-    """
-    brought = count_contribution(ctx, key_id)
-    now = read_utc_now()
-    counts: Counter[str] = Counter()
-    for incident_id in brought.incidents:
-        with ctx.database.writing() as session:
-            num_files, uploads = artifacts.put_back(session, incident_id, key_id)
-            settling.note_change(session, incident_id, now)
-            for upload_id in uploads:
-                work.enqueue(session, WorkKind.PARSE, upload_id, now)
-            counts["files"] += num_files
-            counts["facts"] += facts.restore_statements(
-                session, incident_id, key_id, ctx.settings.quiet_s, now
-            )
-    with ctx.database.writing() as session:
-        keys.set_tainted(session, key_id, None)
-        done = TaintResult(dict(counts), len(brought.incidents))
-        detail = {**done.counts, "incidents": done.num_incidents}
-        audit.note(session, actor, "believe token again", key_id, now, detail)
     return done

@@ -5,13 +5,11 @@ from here: so it is the same file, judged by the same rules, whichever comes fir
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, TypedDict, cast
+from typing import Any, Final, NamedTuple, TypedDict
 
 from sqlalchemy import (
-    CursorResult,
-    Delete,
     delete,
     exists,
     func,
@@ -26,7 +24,7 @@ from models.base import normalize_stored_name
 from triage.domain.batched import split_into_batches
 from triage.domain.wire import Time, format_iso_utc
 from triage.store import jobs
-from triage.store.database.upsert import insert_missing
+from triage.store.database.upsert import count_changed, insert_missing
 from triage.store.incidents.matching import parse_failed_at
 
 # So long before and after a failure a notice may be of it; how near it was is judged later.
@@ -96,13 +94,9 @@ def keep(
     common = {"cluster_id": cluster_id, "created_at": now, "seen_at": now, "key_id": key_id}
     # In one order everywhere: two requests with the same notices do not wait for each other.
     rows = [
-        {
-            **common, "node": new.node, "source": new.source, "kind": new.kind,
-            "sha256": new.sha256, "at": min(new.at or now, now), "summary": new.summary,
-            "redacted": new.redacted, "body": new.body,
-        }
+        {**common, **asdict(new), "at": min(new.at or now, now)}
         for new in sorted(notices, key=lambda one: (one.node, one.sha256))
-    ]  # fmt: skip
+    ]
     if not insert_missing(session, NodeNotice, rows):
         session.execute(
             update(NodeNotice)
@@ -127,7 +121,7 @@ def cut_nodes(session: Session, cluster: str | None, nodes: Iterable[str], most:
             newest = newest.order_by(NodeNotice.at.desc(), NodeNotice.id.desc())
             last = tuple(session.execute(newest.offset(most).limit(1)).one())
             older = tuple_(NodeNotice.at, NodeNotice.id) <= last
-            num_removed += _count_removed(session, delete(NodeNotice).where(*of_node, older))
+            num_removed += count_changed(session, delete(NodeNotice).where(*of_node, older))
     return num_removed
 
 
@@ -138,7 +132,7 @@ def cut_token(session: Session, key_id: str | None, most: int) -> int:
     if last is None:
         return 0
     mine = delete(NodeNotice).where(NodeNotice.key_id == key_id)
-    return _count_removed(session, mine.where(NodeNotice.id <= last))
+    return count_changed(session, mine.where(NodeNotice.id <= last))
 
 
 def has_any(session: Session, cluster_id: int, nodes: Iterable[str]) -> bool:
@@ -282,7 +276,7 @@ def erase_of_incident(session: Session, incident_id: str) -> int:
 def erase(session: Session, node: str | None, sha256: str) -> int:
     """Remove what is the same file, of whatever cluster; how many."""
     same = delete(NodeNotice).where(NodeNotice.node == node, NodeNotice.sha256 == sha256)
-    return _count_removed(session, same.where(NodeNotice.cluster_id.in_(select(Cluster.id))))
+    return count_changed(session, same.where(NodeNotice.cluster_id.in_(select(Cluster.id))))
 
 
 def count_brought(session: Session, key_id: str) -> int:
@@ -293,16 +287,12 @@ def count_brought(session: Session, key_id: str) -> int:
 
 def withdraw(session: Session, key_id: str) -> int:
     """Remove what a token has brought; how many."""
-    return _count_removed(session, delete(NodeNotice).where(NodeNotice.key_id == key_id))
+    return count_changed(session, delete(NodeNotice).where(NodeNotice.key_id == key_id))
 
 
 def prune(session: Session, before: datetime) -> int:
     """Remove what came last before that time; how many."""
-    return _count_removed(session, delete(NodeNotice).where(NodeNotice.seen_at < before))
-
-
-def _count_removed(session: Session, statement: Delete) -> int:
-    return cast("CursorResult[Any]", session.execute(statement)).rowcount
+    return count_changed(session, delete(NodeNotice).where(NodeNotice.seen_at < before))
 
 
 def _split_names(names: Iterable[str]) -> Iterator[list[str]]:

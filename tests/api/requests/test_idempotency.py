@@ -13,7 +13,7 @@ from tests.store.racing import in_threads
 from triage.api.requests import idempotency as keys
 from triage.services.context import Context
 from triage.services.incidents import resolve as resolving
-from triage.services.retention.ownership import prune
+from triage.services.retention.prune import prune
 from triage.store.access import idempotency
 from triage.store.incidents import settling
 

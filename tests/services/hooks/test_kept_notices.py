@@ -26,7 +26,7 @@ from triage.services.hooks.cloudevents import read_event_notices
 from triage.services.hooks.monitoring import HookOutcome, Line, Notices, take_notices
 from triage.services.incidents.announce import announce
 from triage.services.retention.erase import delete_artifact, delete_incident
-from triage.services.retention.ownership import prune
+from triage.services.retention.prune import prune
 from triage.services.taint import count_contribution, taint_token
 from triage.services.tokens import create_token
 from triage.services.uploads.ingest import take_artifact

@@ -8,8 +8,8 @@ from tests.services.incidents.test_incident_life import JOB, announce_and_settle
 from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.resolve import resolve
-from triage.services.retention import ownership
-from triage.services.retention.ownership import prune
+from triage.services.retention import prune as by_age
+from triage.services.retention.prune import Pruned, Swept, prune, sweep
 from triage.store.database.ids import make_id, parse_made_at
 from triage.store.incidents import incidents
 from triage.store.uploads import artifacts, evidence
@@ -18,7 +18,7 @@ from triage.store.uploads import artifacts, evidence
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten days have passed."""
-    monkeypatch.setattr(ownership, "read_utc_now", lambda: datetime.now(UTC) + timedelta(days=10))
+    monkeypatch.setattr(by_age, "read_utc_now", lambda: datetime.now(UTC) + timedelta(days=10))
 
 
 def test_old_bytes_go_and_the_answer_stays(ctx: Context, readers: Readers, later: None) -> None:
@@ -63,24 +63,25 @@ def test_what_is_new_or_not_settled_stays(ctx: Context, readers: Readers) -> Non
     announce_and_settle(ctx, readers, JOB)
     upload(ctx, {"a.log": b"x\n"}, job_id="other")
 
-    assert prune(ctx, 1, 1) == ownership.Pruned(0, 0, 0)
+    assert prune(ctx, 1, 1) == Pruned(0, 0, 0)
     assert len(list(ctx.blobs.keys())) == 2
 
 
-def test_a_round_marks_blobs_without_rows_and_deletes_none_of_them(
+def test_blobs_without_rows_go_when_a_person_says_so(
     ctx: Context, readers: Readers, later: None
 ) -> None:
     announce_and_settle(ctx, readers, JOB)
-    for at in (datetime.now(UTC), datetime.now(UTC) + timedelta(days=9.5)):
-        blob = ctx.blobs.begin(make_id("blob", at))
+    now = datetime.now(UTC)
+    for days_ago in (8, 6, 0):
+        blob = ctx.blobs.begin(make_id("blob", now - timedelta(days=days_ago)))
         blob.write(b"bytes")
         blob.commit()
 
-    done = prune(ctx, 90, 90)
-
-    assert done.swept is not None
-    assert (done.swept.num_marked, done.swept.num_removed) == (1, 0)
-    assert len(list(ctx.blobs.keys())) == 3
+    prune(ctx, 90, 90)
+    assert len(list(ctx.blobs.keys())) == 4
+    assert sweep(ctx, now, dry_run=True) == Swept(4, 1)
+    assert sweep(ctx, now) == Swept(4, 1)
+    assert sweep(ctx, now) == Swept(3, 0)
 
 
 def test_an_id_tells_when_it_was_made() -> None:

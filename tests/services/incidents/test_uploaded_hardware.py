@@ -8,7 +8,7 @@ from triage.fleet.services.parts import answer_hardware
 from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
-from triage.services.taint import taint_token, untaint_token
+from triage.services.taint import taint_token
 from triage.services.tokens import create_token
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target
@@ -42,7 +42,3 @@ def test_parts_of_a_nodes_files_are_kept_and_go_with_their_token(
 
     taint_token(ctx, key.id, "test")
     assert kept(ctx, node="n12") == []
-
-    untaint_token(ctx, key.id, "test")
-    do_all(ctx, readers, WorkKind.PARSE)
-    assert kept(ctx, node="n12") == expected

@@ -12,7 +12,7 @@ from triage.sandbox.pool import Readers
 from triage.server import work
 from triage.services.context import Context
 from triage.store.database.clock import watch_clock
-from triage.store.work.table import enqueue_daily_round
+from triage.store.work.table import PRUNE, enqueue_idle
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def days_go_by(ctx: Context, monkeypatch: pytest.MonkeyPatch, days: int) -> None
 def round_of(ctx: Context) -> int:
     """One round; how many blobs there are afterwards."""
     with ctx.database.writing() as session:
-        enqueue_daily_round(session, clock.read_utc_now())
+        enqueue_idle(session, PRUNE, clock.read_utc_now())
     do_all(ctx, ReadersHere(), WorkKind.RETENTION)
     return len(list(ctx.blobs.keys()))
 

@@ -18,7 +18,7 @@ from tests.services.incidents.test_incident_life import (
 from tests.support.work import do_all
 from triage.clock import read_utc_now
 from triage.domain.states import IncidentState, WorkKind
-from triage.errors import Conflict, Gone, NotFound, Unprocessable
+from triage.errors import Gone, NotFound, Unprocessable
 from triage.notify.message import Kind, check_events
 from triage.sandbox.pool import Readers
 from triage.services.context import Context
@@ -234,14 +234,3 @@ def test_an_answer_that_was_on_its_way_is_not_kept(
 
     assert find(ctx, found.id).state is IncidentState.READY
     assert "the-secret" not in everything(ctx)
-
-
-def test_nothing_is_erased_where_the_store_is_somebody_elses(
-    ctx: Context, readers: Readers
-) -> None:
-    found = announce_and_settle(ctx, readers, {"a.log": b"x\n"})
-    ctx.blobs.mark("mark_of_others")
-
-    with pytest.raises(Conflict, match="does not know"):
-        delete_incident(ctx, found.id, "key_1", "why")
-    assert find(ctx, found.id) == found

@@ -90,20 +90,6 @@ class TestBoth:
             assert part.read() == b"rld"
             assert part.read() == b""
 
-    def test_keeps_the_marks_of_databases_apart_from_blobs(self, blobs):
-        assert blobs.marks() == set()
-        stored(blobs, "one", b"data")
-        for mark in ("mark_a", "mark_b", "mark_a"):
-            blobs.mark(mark)
-
-        assert blobs.marks() == {"mark_a", "mark_b"}
-        blobs.unmark("mark_a")
-        blobs.unmark("mark_a")
-        assert blobs.marks() == {"mark_b"}
-        assert list(blobs.keys()) == ["one"]
-        blobs.delete("one")
-        assert blobs.marks() == {"mark_b"}
-
     def test_rewinds(self, blobs):
         writer = blobs.begin("one")
         writer.write(b"kept")

@@ -1,21 +1,17 @@
 """What a receiver is addressed and signed with cannot be read out of a copy of the rows."""
 
 import base64
-import json
 import re
 import secrets as randomness
-import sqlite3
 import stat
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
-from triage.clock import read_utc_now
 from triage.errors import UsageError
-from triage.notify.signing import make_signing_secret
 from triage.services.schema import bring_schema
 from triage.settings import Settings
 from triage.store.database.engine import Database, open_database
@@ -170,48 +166,6 @@ class TestRows:
         assert_readable(database)
         assert unseal_rows(database) == 5
         database.close()
-
-
-def test_an_old_secret_signs_until_its_end_and_no_longer(tmp_path: Path, monkeypatch):
-    put_migrated_sqlite(tmp_path)
-    database = open_database(Settings(data_dir=tmp_path))
-    fill(database)
-    second, third = make_signing_secret(), make_signing_secret()
-    now = read_utc_now()
-    with database.writing() as session:
-        subscriptions.rotate(session, "s3", second, now + timedelta(hours=1))
-        found = subscriptions.rotate(session, "s3", third, now + timedelta(hours=48))
-        assert found.secrets == (third, second, SIGNING), "the first still ends after an hour"
-
-    monkeypatch.setattr("triage.clock.read", lambda: now + timedelta(hours=2))
-    with database.writing() as session:
-        assert subscriptions.find(session, "s3").secrets == (third, second)
-    monkeypatch.setattr("triage.clock.read", lambda: now + timedelta(hours=49))
-    assert seal_rows(database) == 0
-    with database.writing() as session:
-        assert subscriptions.find(session, "s3").secrets == (third,)
-        found = subscriptions.rotate(session, "s3", second, now)
-        assert found.secrets == (second,)
-    database.close()
-    stored = sqlite3.connect(tmp_path / "triage.db").execute("SELECT secrets FROM subscription")
-    assert "whsec_" not in repr(stored.fetchall())
-
-
-def test_a_changed_secret_is_a_list_of_texts_before_a_step_back(tmp_path: Path):
-    put_migrated_sqlite(tmp_path)
-    database = open_database(Settings(data_dir=tmp_path))
-    fill(database)
-    with database.writing() as session:
-        second = subscriptions.rotate(
-            session, "s3", make_signing_secret(), read_utc_now() + timedelta(hours=1)
-        )
-
-    unseal_rows(database)
-
-    with database.reading() as session:
-        stored = session.scalar(text("SELECT secrets FROM subscription WHERE id = 's3'"))
-    assert json.loads(stored) == list(second.secrets)
-    database.close()
 
 
 class TestKeys:

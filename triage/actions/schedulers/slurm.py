@@ -195,7 +195,8 @@ def run(argv: Sequence[str], timeout_s: float) -> tuple[int, str, str]:
 def parse_node_view(node: str, printed: str) -> NodeView:
     """The node of a one-line record. Raises :class:`SchedulerAway` for what is none.
 
-    >>> seen = view_of("n1", "NodeName=n1 State=IDLE+DRAIN Reason=fan [root@2026-01-02T03:04:05]")
+    >>> line = "NodeName=n1 State=IDLE+DRAIN Reason=fan [root@2026-01-02T03:04:05]"
+    >>> seen = parse_node_view("n1", line)
     >>> seen.drained, seen.reason, seen.by
     (True, 'fan', 'root')
     """

@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import structlog
 from sqlalchemy.orm import Session
 
 from triage.actions.services.rules import (
-    HALTED,
     Broken,
     Convicted,
     Rule,
@@ -29,13 +28,13 @@ from triage.actions.services.rules import (
     iterate_convicted,
 )
 from triage.actions.store import acts
-from triage.actions.store.acts import HaltView, NodeActView
+from triage.actions.store.acts import NodeActView
 from triage.actions.store.evidence import Standing, load_standing
 from triage.clock import read_utc_now
 from triage.domain.acting import ActionState, ActMode, Verb
 from triage.domain.states import WorkKind
-from triage.domain.wire import Count, Share, WireForm
-from triage.errors import Conflict, NotFound, Place, Unprocessable
+from triage.domain.wire import WireForm
+from triage.errors import Conflict, NotFound
 from triage.notify.message import Event, Kind, Target, derive_message_id
 from triage.notify.registry import Notice, render_notice
 from triage.services.context import ActingHooks, Context, ShownActs
@@ -44,13 +43,11 @@ from triage.settings import Settings
 from triage.store.access import audit
 from triage.store.database.ids import make_id
 from triage.store.incidents import incidents
-from triage.store.jobs import cluster_key, hold_cluster
 from triage.store.messages import subscriptions
 from triage.store.work import table as work
 
 log = structlog.get_logger(__name__)
 
-MAX_REASON: Final = 1000
 # Acts in a list of the overview.
 _FEW: Final = 10
 SERVICE: Final = "triage"
@@ -143,42 +140,6 @@ class ActWriter:
             if one.state is ActionState.DONE:
                 self.take_back(one, why, SERVICE)
 
-    # --- a person stops it, and lets it go on
-
-    def halt_by_hand(self, by: str, reason: str) -> None:
-        """Do nothing more to nodes until it is resumed. Halted already, it stays so.
-
-        Raises :class:`Unprocessable` for a reason that is too long.
-        """
-        if len(reason) > MAX_REASON:
-            raise Unprocessable(
-                f"the reason has {len(reason):,} characters; at most {MAX_REASON:,} are kept",
-                hint="put the long story into a ticket",
-                places=(Place("body/reason", "too long"),),
-            )
-        cluster = self._hold_act_cluster()
-        if acts.find_halt(self.session, cluster) is None:
-            detail = {"why": reason.strip() or "a person stopped it"}
-            subject = acts.describe_cluster(cluster)
-            audit.note(self.session, by, acts.HALTED, subject, self.now, detail)
-
-    def resume(self, by: str) -> bool:
-        """Go on; False where it was not halted."""
-        cluster = self._hold_act_cluster()
-        halted = acts.find_halt(self.session, cluster) is not None
-        if halted:
-            subject = acts.describe_cluster(cluster)
-            audit.note(self.session, by, acts.RESUMED, subject, self.now)
-        state = ActionState.APPROVED
-        for one in acts.list_node_acts(self.session, cluster=cluster, state=state, limit=500):
-            work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
-        return halted
-
-    def _hold_act_cluster(self) -> str:
-        cluster = self.settings.act_cluster
-        hold_cluster(self.session, cluster_key(self.session, cluster))
-        return cluster
-
     # --- acts, step by step
 
     def find(self, action_id: str) -> NodeActView:
@@ -228,8 +189,6 @@ class ActWriter:
 
     def approve(self, one: NodeActView, by: str) -> NodeActView:
         """Have a proposal carried out, also beyond the budget: a person has decided."""
-        if one.verb is not Verb.UNDRAIN and acts.find_halt(self.session, one.cluster):
-            raise HALTED.conflict()
         work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
         return self._decide(one, by, "act approved", state=ActionState.APPROVED, expires_at=None)
 
@@ -268,15 +227,13 @@ class ActWriter:
         """Undo an act that was done: an exclusion at once, a drain by another act, which is
         returned.
 
-        By itself the service undoes in mode ``auto`` alone, and not while it is halted; else the
-        undoing waits for a person.
+        By itself the service undoes in mode ``auto`` alone; else the undoing waits for a person.
         """
         if one.verb is Verb.EXCLUDE:
             self.undone(one, by, why=why)
             return self.find(one.id)
         by_person = by != SERVICE
-        halted = acts.find_halt(self.session, one.cluster) is not None
-        waits = not by_person and (self.settings.act_mode is not ActMode.AUTO or halted)
+        waits = not by_person and self.settings.act_mode is not ActMode.AUTO
         decision = {"decided_by": by, "decided_at": self.now} if by_person else {
             "decided_by": None, "decided_at": None}  # fmt: skip
         values = {"why": why, **decision, **self._due(by, waits=waits)}
@@ -381,38 +338,22 @@ class ActingOnNodes(ActingHooks):
         if standing is not None:
             ActWriter(session, settings, now).look_back(standing)
 
-    def halted(self, session: Session, settings: Settings) -> str | None:
-        """Why nothing is done to nodes; None where acts are done, or acting is off."""
-        if settings.act_mode is ActMode.OFF:
-            return None
-        found = acts.find_halt(session, settings.act_cluster)
-        if found is None:
-            return None
-        return f"acts on nodes are halted since {found.at:%Y-%m-%d %H:%M}Z: {found.reason}"
-
     def counts(self, session: Session, settings: Settings) -> Mapping[str, Any]:
-        """Acts by verb and state, and whether they are halted."""
+        """Acts by verb and state."""
         if settings.act_mode is ActMode.OFF:
             return {}
-        halted = int(self.halted(session, settings) is not None)
-        return {"actuator_halted": halted, "acts": acts.count_acts_by_state(session)}
+        return {"acts": acts.count_acts_by_state(session)}
 
-    def list_shown(self, session: Session, settings: Settings, cluster: str | None) -> ShownActs:
-        """What waits, what was done last, and whether it is halted."""
+    def list_shown(self, session: Session, cluster: str | None) -> ShownActs:
+        """What waits, and what was done last."""
         state = ActionState.PROPOSED
         waiting = acts.list_node_acts(session, cluster=cluster, state=state, limit=_FEW)
         newest = acts.list_node_acts(session, cluster=cluster, limit=_FEW)
-        others = [one for one in newest if one.state is not state]
-        why, acts_on = self.halted(session, settings), settings.act_cluster
-        halted = [] if why is None or cluster not in (None, acts_on) else [(acts_on, why)]
-        return ShownActs(waiting, others, halted)
+        return ShownActs(waiting, [one for one in newest if one.state is not state])
 
     def list_by_incident(self, session: Session, incident_id: str) -> Sequence[NodeActView]:
         """Acts of an incident; none where acting is off and nothing was done."""
         return acts.list_incident_acts(session, incident_id)
-
-
-_HOUR: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,22 +387,6 @@ class AskedActs(WireForm):
     would: tuple[WouldAct, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ActuatorView(WireForm):
-    """What the service does to nodes by itself, what it has done, and whether it is halted."""
-
-    mode: ActMode
-    system: str
-    cluster: Annotated[str | None, "The one that is acted on; null: incidents that name none."]
-    confidence: Share
-    nodes_per_hour: Count
-    acted_within_hour: Count
-    pool_share: Share
-    nodes_out: Annotated[int, "Drained or excluded by acts of this service, and not given back."]
-    waiting: Annotated[int, "Proposals that wait for a person."]
-    halted: HaltView | None
-
-
 def ask(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedActs:
     """Have an act done on the convicted nodes of an incident; the scheduler is asked by a worker.
 
@@ -488,8 +413,6 @@ def _act(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedAc
         keys = ("node", "verb", "why")
         would = (WouldAct(*(values[key] for key in keys)) for values in acting)
         return AskedActs(dry_run=True, would=tuple(would))
-    if acts.find_halt(writer.session, standing.incident.cluster) is not None:
-        raise HALTED.conflict()
     decider = by if wish.approve else None
     return AskedActs(
         dry_run=False, actions=tuple(_begin_act(writer, one, decider) for one in acting)
@@ -552,24 +475,3 @@ def _check(broken: Broken | None) -> None:
     """Raises :class:`Conflict` for a rule that does not hold."""
     if broken is not None:
         raise broken.conflict()
-
-
-def read_actuator_view(ctx: Context) -> ActuatorView:
-    """The actuator of the settings' cluster, as of now."""
-    settings, now = ctx.settings, read_utc_now()
-    with ctx.database.reading() as session:
-        # Before the first job of the cluster; no cluster has this number.
-        cluster_id = acts.find_cluster_id(session, settings.act_cluster) or 0
-        states = acts.count_acts_by_state(session)
-        return ActuatorView(
-            mode=settings.act_mode,
-            system=settings.act_system,
-            cluster=settings.act_cluster or None,
-            confidence=settings.act_confidence,
-            nodes_per_hour=settings.act_nodes_per_hour,
-            acted_within_hour=len(acts.list_nodes_taken_since(session, cluster_id, now - _HOUR)),
-            pool_share=settings.act_pool_share,
-            nodes_out=len(acts.collect_nodes_out(session, cluster_id, now)),
-            waiting=sum(one for (_, state), one in states.items() if state == ActionState.PROPOSED),
-            halted=acts.find_halt(session, settings.act_cluster),
-        )

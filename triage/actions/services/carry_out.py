@@ -22,7 +22,6 @@ from triage.actions.schedulers.interface import (
 )
 from triage.actions.services.acts import SERVICE, ActWriter
 from triage.actions.services.rules import (
-    HALTED,
     Broken,
     Rule,
     find_broken_incident_rule,
@@ -217,7 +216,7 @@ class Hands:
                     return writer.find(fresh.id)
                 if broken is None:
                     fresh = writer.propose(fresh, f"{fresh.why}; {over}")
-                elif broken.rule in (Rule.HALTED, Rule.SETTLED):
+                elif broken.rule is Rule.SETTLED:
                     again_at = writer.now + _SOON
                 else:
                     writer.end(fresh, ActionState.LEFT_ALONE, broken.why)
@@ -231,11 +230,8 @@ class Hands:
     ) -> Broken | None:
         """The first rule that an approved act does not keep by now."""
         settings = self.ctx.settings
-        halted = acts.find_halt(writer.session, one.cluster) is not None
         if one.verb is Verb.UNDRAIN:
-            return HALTED if halted and one.decided_by is None else None
-        if halted:
-            return HALTED
+            return None
         broken = find_broken_mode_rule(settings, one.verb)
         if broken is not None:
             return broken

@@ -38,7 +38,6 @@ class Rule(StrEnum):
     BOUND = "bound"
     PLACED = "placed"
     ONCE = "once"
-    HALTED = "halted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +51,6 @@ class Broken:
     def conflict(self) -> Conflict:
         """What a person is answered whose wish it stands against."""
         return Conflict(f"{self.why} (rule {self.rule})", hint=self.step)
-
-
-HALTED: Final = Broken(
-    Rule.HALTED,
-    "the actuator is halted: nothing is done until it is resumed",
-    "`triage act list` says why; `triage act resume` lets it go on",
-)
 
 
 @dataclass(frozen=True, slots=True)

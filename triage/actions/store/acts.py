@@ -1,12 +1,11 @@
-"""Rows of acts: what was asked to be done to nodes, what became of it, and when acting halted."""
+"""Rows of acts: what was asked to be done to nodes, and what became of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
-from sqlalchemy import CursorResult, Select, func, or_, select, tuple_, update
+from sqlalchemy import func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Action, Audit, Cluster, Node, Work
@@ -14,14 +13,11 @@ from triage.domain.acting import ActionState, Verb
 from triage.domain.category import Category
 from triage.domain.states import WorkKind
 from triage.domain.wire import UNSENT, Share, WireForm
-from triage.store.database.upsert import insert_or_none, lock_rows
+from triage.store.database.upsert import count_changed, insert_or_none, lock_rows
 from triage.store.views import make_view
 
 WRONG: Final = "act proved wrong"
 """What the audit trail calls it; each act once."""
-HALTED: Final = "actuator halted"
-RESUMED: Final = "actuator resumed"
-"""The newest of both in the audit trail says whether anything is done to nodes of a cluster."""
 STANDING: Final = (ActionState.ACTING, ActionState.DONE)
 TAKES_OUT: Final = (Verb.DRAIN, Verb.EXCLUDE)
 """What a budget counts."""
@@ -69,15 +65,6 @@ class NodeActView(WireForm):
         return self.decided_by or self.asked_by
 
 
-@dataclass(frozen=True, slots=True)
-class HaltView(WireForm):
-    """Since when nothing is done to nodes of the cluster, and why."""
-
-    at: datetime
-    by: Annotated[str, "The id of a token."]
-    reason: str
-
-
 def find_cluster_id(session: Session, name: str) -> int | None:
     """The number of a cluster (empty: that of jobs of no cluster); None before its first job."""
     return session.scalar(select(Cluster.id).where(Cluster.name == name))
@@ -85,22 +72,13 @@ def find_cluster_id(session: Session, name: str) -> int | None:
 
 def add(session: Session, **values: Any) -> bool:  # noqa: ANN401 - by the names of columns
     """Keep an act; False where the incident has one of this verb on this node already."""
-    return insert_or_none(session, Action, _convert_values(values), Action.id) is not None
+    return insert_or_none(session, Action, values, Action.id) is not None
 
 
 def change(session: Session, action_id: str, was: ActionState, **values: object) -> bool:
     """Set columns of an act that stands as it ``was``; False where it stands otherwise."""
-    done = session.execute(
-        update(Action)
-        .where(Action.id == action_id, Action.state == str(was))
-        .values(**_convert_values(values))
-        .execution_options(synchronize_session=False)
-    )
-    return cast("CursorResult[Any]", done).rowcount > 0
-
-
-def _convert_values(values: Mapping[str, object]) -> dict[str, object]:
-    return {key: str(one) if isinstance(one, StrEnum) else one for key, one in values.items()}
+    stands = update(Action).where(Action.id == action_id, Action.state == was)
+    return count_changed(session, stands.values(**values)) > 0
 
 
 def find(session: Session, action_id: str, *, locked: bool = False) -> NodeActView | None:
@@ -136,7 +114,7 @@ def list_node_acts(
     ``wanted`` are values of ``id``, ``incident_id``, ``node``, ``state`` and ``verb``; None is any.
     """
     conditions = [
-        getattr(Action, name) == str(value) for name, value in wanted.items() if value is not None
+        getattr(Action, name) == value for name, value in wanted.items() if value is not None
     ]
     if cluster is not None:
         conditions.append(Cluster.name == cluster)
@@ -172,16 +150,13 @@ def list_nodes_taken_since(session: Session, cluster_id: int, since: datetime) -
 
 def collect_nodes_out(session: Session, cluster_id: int, now: datetime) -> set[str]:
     """Nodes that acts on record took out of service or keep from launchers, or are about to."""
-    return set(session.scalars(_filter_standing(select(Action.node), cluster_id, now)))
-
-
-def _filter_standing(query: Select[Any], cluster_id: int, now: datetime) -> Select[Any]:
-    return query.where(
+    query = select(Action.node).where(
         Action.cluster_id == cluster_id,
         Action.verb.in_(TAKES_OUT),
         Action.state.in_(STANDING),
         or_(Action.expires_at.is_(None), Action.expires_at > now),
     )
+    return set(session.scalars(query))
 
 
 def count_cluster_nodes(session: Session, cluster: str) -> int:
@@ -194,24 +169,6 @@ def count_acts_by_state(session: Session) -> Mapping[tuple[str, str], int]:
     """How many acts there are, by verb and state."""
     query = select(Action.verb, Action.state, func.count()).group_by(Action.verb, Action.state)
     return {(verb, state): number for verb, state, number in session.execute(query)}
-
-
-def describe_cluster(cluster: str | None) -> str:
-    """A cluster as the subject of a halt."""
-    return cluster or "(no cluster)"
-
-
-def find_halt(session: Session, cluster: str | None) -> HaltView | None:
-    """The halt that stands; None where acts are done."""
-    newest = session.scalar(
-        select(Audit)
-        .where(Audit.subject == describe_cluster(cluster), Audit.action.in_((HALTED, RESUMED)))
-        .order_by(Audit.id.desc())
-        .limit(1)
-    )
-    if newest is None or newest.action == RESUMED:
-        return None
-    return HaltView(newest.at, newest.actor, newest.detail["why"])
 
 
 def is_wrong(session: Session, action_id: str) -> bool:

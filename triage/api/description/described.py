@@ -103,12 +103,6 @@ def describe_json_body(name: str, also: Mapping[str, Any] | None = None) -> dict
     return {"required": True, "content": {**content, **(also or {})}}
 
 
-def describe_text_body(description: str, *media_types: str) -> dict[str, Any]:
-    """A body of text, in any of these forms."""
-    content = {media: {"schema": {"type": "string"}} for media in media_types}
-    return {"required": True, "description": description, "content": content}
-
-
 def describe_binary_body(description: str, *media_types: str) -> dict[str, Any]:
     """A body of raw bytes; :data:`BINARY` is always one of its media types."""
     return {

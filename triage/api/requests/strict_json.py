@@ -127,14 +127,6 @@ def get_text(body: dict[str, Any], key: str) -> str | None:
     raise _make_wrong([Place(f"body/{key}", "must be a text")])
 
 
-def get_int(body: dict[str, Any], key: str) -> int | None:
-    """The integer under a key; None where there is none."""
-    value = body.get(key)
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise _make_wrong([Place(f"body/{key}", "must be an integer")])
-
-
 def flag_in(body: dict[str, Any], key: str) -> bool:
     """Whether the key is true; false where it is not there."""
     value = body.get(key)

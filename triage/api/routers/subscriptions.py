@@ -11,7 +11,7 @@ from triage.api.description.shapes import make_shape, page
 from triage.api.requests.body import JsonBody
 from triage.api.requests.cursors import Paged, parse_time_cursor
 from triage.api.requests.idempotency import Keeper, answer_once
-from triage.api.requests.strict_json import check_keys, get_int, get_text, get_texts, parse_object
+from triage.api.requests.strict_json import check_keys, get_text, get_texts, parse_object
 from triage.api.requests.values import check_id
 from triage.api.routes import Routes
 from triage.api.state import get_state
@@ -21,7 +21,6 @@ from triage.notify.message import Kind as ReceiverKind
 from triage.notify.registry import validate
 from triage.services.notifications.subscribe import (
     resend,
-    rotate_secret,
     subscribe,
     unsubscribe,
 )
@@ -30,7 +29,6 @@ from triage.store.views import DeliveryView, SubscriptionView
 
 routes = Routes("/v1", "subscriptions", Scope.ADMIN)
 
-_OVERLAP_S = 86_400
 _LISTED = "GET /v1/subscriptions lists them"
 _SUBSCRIPTION = make_shape(
     "Subscription",
@@ -75,36 +73,6 @@ def add_subscription(request: Request, body: JsonBody) -> Response:
         )
         shown = {**made.to_dict(), "secret": made.secrets[0] if made.secrets else None}
         return make_json_response(shown, 201, {"Location": "/v1/subscriptions"})
-
-    return answer_once(request, body, act)
-
-
-@routes.post(
-    "/subscriptions/{id}/rotate",
-    "Change the secret of a receiver",
-    {200: ("The receiver, with its new secret.", _NEW_SUBSCRIPTION)},
-    body=describe_json_body("RotateRequest"),
-    repeatable=True,
-    refuses=(404, 507),
-)
-def rotate(request: Request, id: str, body: JsonBody) -> Response:  # noqa: A002
-    """Both secrets sign for a day, or for `old_valid_s`; the new one is shown only here."""
-    ctx = get_state(request).context
-    subscription_id = check_id(id, "subscription", _LISTED)
-
-    def act(keeper: Keeper) -> Response:
-        asked = parse_object(body)
-        check_keys(asked, ("secret", "old_valid_s"), ())
-        old_valid_s = get_int(asked, "old_valid_s")
-        changed = rotate_secret(
-            ctx,
-            subscription_id,
-            get_text(asked, "secret"),
-            _OVERLAP_S if old_valid_s is None else old_valid_s,
-            get_actor(request),
-            also=lambda session, changed: keeper.made(session, 200, changed.id),
-        )
-        return make_json_response({**changed.to_dict(), "secret": changed.secrets[0]})
 
     return answer_once(request, body, act)
 

@@ -81,7 +81,7 @@ def _load_board(request: Request, cluster: str | None) -> _Board:
         opened = open_incidents(session, now, cluster)
         first = revisions.list_first_suspects(session, [one.id for one in opened[:_ROWS]])
         queue = None if get_caller(request).cluster else backlog.count_by_state(session)
-        acts = ctx.acting.list_shown(session, ctx.settings, cluster)
+        acts = ctx.acting.list_shown(session, cluster)
     standings = get_kept_standings(ctx, cluster)
     checks = get_kept_open_checks(ctx, cluster)
     return _Board(

@@ -43,20 +43,18 @@ class Reader:
         self.body = body
         self.places: list[Place] = []
 
-    def read(self, key: str, convert: Callable[[Any], Any]) -> Any:  # noqa: ANN401
+    def read(self, key: str, convert: Callable[[Any], Any], *, needed: bool = False) -> Any:  # noqa: ANN401
         """The value under a key as ``convert`` makes it; None where there is none."""
         value = self.body.get(key)
         if value is None:
+            if needed:
+                self.places.append(Place(f"body/{key}", "is missing"))
             return None
         try:
             return convert(value)
         except ValueError as error:
             self.places.append(Place(f"body/{key}", str(error)))
             return None
-
-    def missing(self, key: str) -> None:
-        """A field is needed and is not there."""
-        self.places.append(Place(f"body/{key}", "is missing"))
 
     def finish(self) -> None:
         """Raise :class:`Unprocessable` with every place at fault, if there is one."""
@@ -77,9 +75,7 @@ def parse_failure(raw: Mapping[str, Any]) -> Failure:
     """
     body = apply_other_names(raw, OTHER_NAMES)
     reader = Reader(body)
-    if body.get("job_id") is None:
-        reader.missing("job_id")
-    job_id = reader.read("job_id", parse_name)
+    job_id = reader.read("job_id", parse_name, needed=True)
     reader.finish()
     fields = {key: reader.read(key, convert) for key, convert in _FIELDS.items()}
     ignored = {place.where.removeprefix("body/"): place.message for place in reader.places}

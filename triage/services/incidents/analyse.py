@@ -191,7 +191,8 @@ class OwnRecord(NamedTuple):
 
 def read_own_record(ctx: Context, st: IncidentProgress, cluster: str | None) -> OwnRecord:
     """What an answer is told of our own record. It opens sessions: call it within none."""
-    return OwnRecord(find_priors(ctx, st, cluster), _find_starts(ctx, st), label_in_force(ctx))
+    label = label_in_force(ctx.settings.signatures)
+    return OwnRecord(find_priors(ctx, st, cluster), _find_starts(ctx, st), label)
 
 
 def collect_known(

@@ -64,7 +64,7 @@ def parse(ctx: Context, readers: Readers, claim: Claim) -> None:
         facts = {one: read_facts_json(session, one) for one in uploads}
     if not uploads:
         return
-    own = find_signatures_in_force(ctx)
+    own = find_signatures_in_force(ctx.settings.signatures)
     known = {one: _KnownToReader(facts[one], own) for one in uploads}
     readings = {one: _read_all(ctx, readers, claim, uploads[one], known[one]) for one in uploads}
     with claim.finishing() as session:

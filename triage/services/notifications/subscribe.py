@@ -8,7 +8,7 @@ to hosts that the operator has listed, signed, and is listed with the other rece
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from sqlalchemy.orm import Session
@@ -16,10 +16,10 @@ from sqlalchemy.orm import Session
 from triage.clock import read_utc_now
 from triage.domain.failure_match import Failure, IgnoredField
 from triage.domain.states import WorkKind
-from triage.errors import Conflict, NotFound, Place, Unprocessable
+from triage.errors import Conflict, NotFound, Unprocessable
 from triage.notify.guard import Guard, parse_url
-from triage.notify.message import DEFAULT_EVENTS, Kind, Target, check_events
-from triage.notify.registry import check_takes, get_receiver
+from triage.notify.message import DEFAULT_EVENTS, Target, check_events
+from triage.notify.registry import check_takes
 from triage.notify.signing import check_secret, make_signing_secret
 from triage.services.context import Context
 from triage.settings import Settings
@@ -29,8 +29,6 @@ from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.subscriptions import NewSubscription
 from triage.store.views import DeliveryView, SubscriptionView
 from triage.store.work import table as work
-
-LONGEST_OVERLAP_S: Final = 30 * 86_400
 
 
 def subscribe(
@@ -78,49 +76,6 @@ def unsubscribe(ctx: Context, subscription_id: str, actor: str) -> None:
         if not subscriptions.remove(session, subscription_id):
             raise NotFound("there is no such subscription", hint="GET /v1/subscriptions lists them")
         audit.note(session, actor, "unsubscribe", subscription_id, now)
-
-
-def rotate_secret(
-    ctx: Context,
-    subscription_id: str,
-    secret: str | None,
-    old_valid_s: int,
-    actor: str,
-    *,
-    also: Callable[[Session, SubscriptionView], None] | None = None,
-) -> SubscriptionView:
-    """Sign messages by a new secret, and for ``old_valid_s`` by the old one as well.
-
-    The new one is the first of ``secrets``; it is not shown again. ``also`` is called in the
-    same transaction. Raises :class:`NotFound`, :class:`Unprocessable` for a secret or a time
-    that cannot be, and :class:`Conflict` where messages are not signed, or the receiver is off.
-    """
-    if not 0 <= old_valid_s <= LONGEST_OVERLAP_S:
-        raise Unprocessable(
-            f"the old secret can stay valid for 0 to {LONGEST_OVERLAP_S} s",
-            places=(Place("body/old_valid_s", "out of range"),),
-        )
-    new = check_secret(secret) if secret else make_signing_secret()
-    now = read_utc_now()
-    with ctx.database.writing() as session:
-        present = subscriptions.find(session, subscription_id)
-        if present is None or present.incident_id is not None:
-            raise NotFound("there is no such subscription", hint="GET /v1/subscriptions lists them")
-        if not get_receiver(Kind(present.kind)).signed:
-            raise Conflict(
-                f"messages to {present.kind} are not signed: there is no secret to change",
-                hint="subscribe it again with its new address or key, then delete this one",
-            )
-        if present.disabled_at is not None:
-            raise Conflict(
-                f"the receiver is off: {present.disabled_why}", hint="subscribe it again"
-            )
-        until = now + timedelta(seconds=old_valid_s)
-        found = subscriptions.rotate(session, subscription_id, new, until)
-        audit.note(session, actor, "rotate secret", subscription_id, now, {"old_until": str(until)})
-        if also is not None:
-            also(session, found)
-    return found
 
 
 def resend(

@@ -1,8 +1,8 @@
 """Bytes come in: stored, then recorded, then answered; what is answered is never lost.
 
 The blob is on disk before its rows are written, and the rows before the answer is given.
-When the database fails in between, the blob stays without rows (``triage prune`` removes
-it later) and the sender is told to send again.
+When the database fails in between, the blob stays without rows (``triage store
+sweep`` removes it) and the sender is told to send again.
 """
 
 import io

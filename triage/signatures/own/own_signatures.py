@@ -19,9 +19,6 @@ from triage.signatures.registry import load_all_signatures
 from triage.signatures.severity import USUAL_SEVERITY, grade_reading
 from triage.signatures.signature import Read, Reading, Scope, Signature
 
-UPLOADED: Final = "uploaded/"
-"""Names of files that were uploaded begin with it."""
-
 
 @dataclass(frozen=True, slots=True)
 class OwnEntry:
@@ -108,12 +105,6 @@ class OwnSignatures:
     def __bool__(self) -> bool:
         return bool(self.entries or self.silences)
 
-    def num_of(self, file: str) -> int:
-        """How many of them stand in that file."""
-        return sum(one.file == file for one in self.entries) + sum(
-            one.file == file for one in self.silences
-        )
-
     def to_bytes(self) -> bytes:
         """For :func:`own_from_bytes`; empty where there are none. Equal sets give equal bytes."""
         if not self:
@@ -141,7 +132,7 @@ _MOST_FILES: Final = 3
 
 
 def make_label(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> str:
-    """``3f2a9c81d0e4 (own.toml, uploaded/board)``: the digest of all that decides how a line is
+    """``3f2a9c81d0e4 (own.toml, board.toml)``: the digest of all that decides how a line is
     read, and the files.
 
     Examples, and the lines on which entries stand, are no part of the digest.
@@ -150,7 +141,7 @@ def make_label(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> str:
     quiet = [asdict(replace(one, file="", line=0, matches=())) for one in silences]
     digest = hashlib.sha256(json.dumps([read, quiet], sort_keys=True).encode()).hexdigest()
     files = dict.fromkeys([*(one.file for one in entries), *(one.file for one in silences)])
-    names = [one if one.startswith(UPLOADED) else one.rpartition("/")[2] for one in files]
+    names = [one.rpartition("/")[2] for one in files]
     more = [f"{len(names) - _MOST_FILES} more"] if len(names) > _MOST_FILES else []
     return f"{digest[:12]} ({', '.join([*names[:_MOST_FILES], *more])})"
 

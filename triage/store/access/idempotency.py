@@ -5,13 +5,13 @@ a process either both are there or neither.
 """
 
 from datetime import datetime, timedelta
-from typing import Final, Required, TypedDict, Unpack, cast
+from typing import Final, Required, TypedDict, Unpack
 
-from sqlalchemy import CursorResult, delete, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from models import Idempotency
-from triage.store.database.upsert import insert_missing, lock_rows
+from triage.store.database.upsert import count_changed, insert_missing, lock_rows
 
 # The same key later than this is a new request.
 KEPT: Final = timedelta(hours=24)
@@ -53,12 +53,8 @@ class _AnswerColumns(TypedDict, total=False):
 
 def finish(session: Session, row_id: str, owner: str, **answer: Unpack[_AnswerColumns]) -> bool:
     """Keep the answer; False where another one has taken the request over meanwhile."""
-    done = session.execute(
-        update(Idempotency)
-        .where(Idempotency.id == row_id, Idempotency.owner == owner, Idempotency.status.is_(None))
-        .values(**answer)
-    )
-    return cast("CursorResult[object]", done).rowcount == 1
+    mine = update(Idempotency).where(Idempotency.id == row_id, Idempotency.owner == owner)
+    return count_changed(session, mine.where(Idempotency.status.is_(None)).values(**answer)) == 1
 
 
 def release(session: Session, row_id: str, owner: str) -> None:
@@ -80,5 +76,4 @@ def forget_about(session: Session, subject: str) -> None:
 
 def prune(session: Session, now: datetime) -> int:
     """Forget what is older than a day; how many."""
-    done = session.execute(delete(Idempotency).where(Idempotency.created_at <= now - KEPT))
-    return cast("CursorResult[object]", done).rowcount
+    return count_changed(session, delete(Idempotency).where(Idempotency.created_at <= now - KEPT))

@@ -4,6 +4,7 @@ Who is logged in to the pages.
 """
 
 from collections.abc import Collection
+from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Final, cast
 
@@ -21,19 +22,8 @@ _TAINTED_AT: Final = select(_KEYS.c.tainted_at).where(_KEYS.c.id == bindparam("o
 
 def add(session: Session, key: KeyView, token_hash: str) -> None:
     """One more token."""
-    session.add(
-        ApiKey(
-            id=key.id,
-            name=key.name,
-            token_hash=token_hash,
-            scopes=sorted(key.scopes),
-            created_at=key.created_at,
-            expires_at=key.expires_at,
-            cluster=key.cluster,
-            node_pattern=key.node_pattern,
-            job_id=key.job_id,
-        )
-    )
+    columns = {field.name: getattr(key, field.name) for field in fields(key)}
+    session.add(ApiKey(**{**columns, "scopes": sorted(key.scopes)}, token_hash=token_hash))
     session.flush()
 
 
@@ -95,8 +85,8 @@ def list_ending(session: Session, now: datetime, until: datetime) -> list[KeyVie
     return [view(row) for row in rows]
 
 
-def set_tainted(session: Session, key_id: str, at: datetime | None) -> None:
-    """Note since when a token is no longer believed; None: it is believed again."""
+def set_tainted(session: Session, key_id: str, at: datetime) -> None:
+    """Note since when a token is no longer believed."""
     row = session.get_one(ApiKey, key_id)
     row.tainted_at = at
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from triage.errors import NotFound, Unavailable
 from triage.store.blobs.files import (
-    FILE_MODE,
     FOLDER_MODE,
     BlobWriter,
     Section,
@@ -118,25 +117,6 @@ class FolderBlobs:
         with translate_storage_errors():
             for path in self.root.glob("[0-9a-f]/[0-9a-f]/*"):
                 yield path.name
-
-    def marks(self) -> set[str]:
-        """The names of the files in the folder ``marks``."""
-        with translate_storage_errors():
-            folder = self.root / "marks"
-            return {path.name for path in folder.iterdir()} if folder.exists() else set()
-
-    def mark(self, mark: str) -> None:
-        """An empty file, its name durable."""
-        with translate_storage_errors():
-            place = self.root / "marks" / check_key(mark)
-            self.make_folder(place.parent)
-            place.touch(FILE_MODE)
-            _sync_folder(place.parent)
-
-    def unmark(self, mark: str) -> None:
-        """Removes the file."""
-        with translate_storage_errors():
-            (self.root / "marks" / check_key(mark)).unlink(missing_ok=True)
 
     def check(self) -> None:
         """Writes a probe as an upload is written, and removes it."""

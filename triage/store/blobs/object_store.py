@@ -139,36 +139,15 @@ class ObjectBlobs:
 
     def delete(self, key: str) -> None:
         """Removes a blob; one that is not there is removed already."""
-        self.remove(self.place(key))
-
-    def remove(self, place: str) -> None:
-        """An object by its name below the prefix."""
         with suppress(NotFound), _store_errors():
-            self.store.delete(place)
+            self.store.delete(self.place(key))
 
     def keys(self) -> Iterator[str]:
         """All blobs that are there, in no order."""
-        return self.names("packs")
-
-    def names(self, folder: str) -> Iterator[str]:
-        """Last parts of the names of all objects below ``folder``."""
         with _store_errors():
-            for page in self.store.list(prefix=folder):
+            for page in self.store.list(prefix="packs"):
                 for one in page:
                     yield str(one["path"]).rpartition("/")[2]
-
-    def marks(self) -> set[str]:
-        """The names of the objects below ``marks``."""
-        return set(self.names("marks"))
-
-    def mark(self, mark: str) -> None:
-        """An object that says in words what it is: some stores keep no empty ones."""
-        with _store_errors():
-            self.store.put(f"marks/{check_key(mark)}", b"a database writes here\n")
-
-    def unmark(self, mark: str) -> None:
-        """Removes the object."""
-        self.remove(f"marks/{check_key(mark)}")
 
     def check(self) -> None:
         """Puts a probe and removes it."""

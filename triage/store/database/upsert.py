@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import CursorResult, ScalarResult, Select, Table
+from sqlalchemy import CursorResult, Delete, ScalarResult, Select, Table, Update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -30,6 +30,12 @@ def lock_rows(
     """
     held = query.with_for_update(key_share=True, of=of)
     return session.scalars(held.execution_options(populate_existing=True))
+
+
+def count_changed(session: Session, statement: Update | Delete) -> int:
+    """Change or remove rows; how many. What the session holds of them is not looked at."""
+    done = session.execute(statement.execution_options(synchronize_session=False))
+    return cast("CursorResult[Any]", done).rowcount
 
 
 T = TypeVar("T")

@@ -178,27 +178,6 @@ def withdraw_job_json(session: Session, incident_id: str) -> None:
     _put(found, merge_statements([*map(_make_statement, kept), *unexplained]), changed=True)
 
 
-def restore_statements(
-    session: Session, incident_id: str, key_id: str, quiet_s: float, now: datetime
-) -> bool:
-    """Let count again what was set apart of a token; whether the facts are others now.
-
-    What came when the incident had settled is judged by the facts that stand now.
-    """
-    found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one_or_none()
-    if found is None:
-        return False
-    facts, rows, unexplained = _read_statements(session, found)
-    restored = [row for row in rows if row.key_id == key_id and row.state == FactsState.TAINTED]
-    for row in restored:
-        in_time = found.settled_at is None or row.at <= found.settled_at
-        row.state = FactsState.USED if in_time else state_when_settled(facts, _make_statement(row))
-    after = merge_statements([*map(_make_statement, rows), *unexplained])
-    _put(found, after, changed=bool(restored))
-    schedule_settling(session, found, quiet_s, now)
-    return after != facts
-
-
 def _read_statements(
     session: Session, found: Incident
 ) -> tuple[dict[str, Any], Sequence[IncidentFacts], list[Statement]]:

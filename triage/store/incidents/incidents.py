@@ -1,8 +1,8 @@
 """Incidents: opened once per failure, settled once, revised by what comes late."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple, TypedDict, Unpack, cast
+from typing import Any, Final, NamedTuple, TypedDict, Unpack, cast
 
 from sqlalchemy import (
     ColumnElement,
@@ -18,7 +18,6 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session, undefer
 
 from models import Artifact, Cluster, Incident, Job, Occurrence, Resolution, Suspect, Work
-from triage.domain.recurrence import ProblemOfIncident
 from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
 from triage.store.database.ids import make_id
 from triage.store.database.upsert import lock_rows
@@ -246,24 +245,17 @@ def _select_joined() -> Select[Incident, str, str, Resolution]:
 def _list_views(
     session: Session, query: Select[Incident, str, str, Resolution]
 ) -> list[IncidentView]:
-    rows = session.execute(query).all()
+    rows: Sequence[Any] = session.execute(query).all()
     problems = map_problems(session, [row.id for row, *_ in rows])
-    return [_view(*row, problems.get(row[0].id)) for row in rows]
-
-
-def _view(
-    row: Incident,
-    job_id: str,
-    cluster: str,
-    resolution: Resolution | None,
-    problem: ProblemOfIncident | None,
-) -> IncidentView:
-    return make_view(
-        IncidentView,
-        row,
-        job_id=job_id,
-        cluster=cluster or None,
-        state=IncidentState(row.state),
-        resolution=None if resolution is None else make_view(ResolutionView, resolution),
-        problem=problem,
-    )
+    return [
+        make_view(
+            IncidentView,
+            row,
+            job_id=job_id,
+            cluster=cluster or None,
+            state=IncidentState(row.state),
+            resolution=None if resolution is None else make_view(ResolutionView, resolution),
+            problem=problems.get(row.id),
+        )
+        for row, job_id, cluster, resolution in rows
+    ]

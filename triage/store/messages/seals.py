@@ -25,9 +25,7 @@ def seal_rows(database: Database) -> int:
     """
     clear = Delivery.url.not_like(f"{MARK}%")
     waits = Delivery.state == DeliveryState.PENDING
-    return _change_each_row(
-        database, Sealer.renew, _renew_seal, Sealer.renew_bytes, [or_(clear, waits)]
-    )
+    return _change_each_row(database, Sealer.renew, Sealer.renew_bytes, [or_(clear, waits)])
 
 
 def unseal_rows(database: Database) -> int:
@@ -41,25 +39,12 @@ def unseal_rows(database: Database) -> int:
         value = sealer.open_bytes(stored)
         return stored if value is None else value
 
-    # A list of texts, as that release reads it: both secrets of a change go on signing.
-    return _change_each_row(
-        database, opened, lambda by, one: opened(by, _seal_text(one)), opened_bytes, []
-    )
-
-
-def _seal_text(secret: Any) -> str:  # noqa: ANN401 - as the row holds it
-    return str(secret["sealed"] if isinstance(secret, dict) else secret)
-
-
-def _renew_seal(sealer: Sealer, secret: Any) -> Any:  # noqa: ANN401
-    text = sealer.renew(_seal_text(secret))
-    return {**secret, "sealed": text} if isinstance(secret, dict) else text
+    return _change_each_row(database, opened, opened_bytes, [])
 
 
 def _change_each_row(
     database: Database,
     text: Callable[[Sealer, str], str],
-    secret: Callable[[Sealer, Any], Any],
     raw: Callable[[Sealer, bytes], bytes],
     which: list[Any],
 ) -> int:
@@ -69,7 +54,7 @@ def _change_each_row(
         for row in rows:
             row.url = text(sealer, row.url)
             row.routing_key = row.routing_key and text(sealer, row.routing_key)
-            row.secrets = [secret(sealer, one) for one in row.secrets]
+            row.secrets = [text(sealer, one) for one in row.secrets]
         changed += sum(session.is_modified(row) for row in rows)
     for session, rows in _list_batches(database, Delivery, which):
         sealer = get_sealer(session)

@@ -6,15 +6,14 @@ again with its key.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import ColumnElement, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Subscription
-from triage.clock import read_utc_now
 from triage.store.database.sealing import get_sealer
 from triage.store.views import SubscriptionView, make_view
 
@@ -43,37 +42,14 @@ def add(session: Session, new: NewSubscription, now: datetime) -> SubscriptionVi
     row = session.get(Subscription, new.id)
     if row is None:
         sealer = get_sealer(session)
-        row = Subscription(
-            id=new.id,
-            kind=new.kind,
-            url=sealer.seal(new.url),
-            routing_key=None if new.routing_key is None else sealer.seal(new.routing_key),
-            secrets=[sealer.seal(secret) for secret in new.secrets],
-            events=list(new.events),
-            incident_id=new.incident_id,
-            key_id=new.key_id,
-            created_at=now,
-        )
+        sealed = {
+            "url": sealer.seal(new.url),
+            "routing_key": None if new.routing_key is None else sealer.seal(new.routing_key),
+            "secrets": [sealer.seal(secret) for secret in new.secrets],
+        }
+        row = Subscription(**{**asdict(new), **sealed, "events": list(new.events)}, created_at=now)
         session.add(row)
         session.flush()
-    return view(session, row)
-
-
-def rotate(
-    session: Session, subscription_id: str, secret: str, old_until: datetime
-) -> SubscriptionView:
-    """Sign by ``secret``, and until that time (UTC) at most by those that sign now."""
-    row = session.get_one(Subscription, subscription_id)
-    until = old_until.isoformat()
-    old = [
-        {**kept, "until": min(kept["until"], until)}
-        if isinstance(kept, dict)
-        else {"sealed": kept, "until": until}
-        for kept in row.secrets
-    ]
-    now = read_utc_now()
-    row.secrets = [get_sealer(session).seal(secret), *(one for one in old if _is_in_time(one, now))]
-    session.flush()
     return view(session, row)
 
 
@@ -157,10 +133,8 @@ def set_failing(
 
 def view(session: Session, row: Subscription) -> SubscriptionView:
     """A receiver with what was sealed of it; one whose seal no key opens is off."""
-    sealer, now = get_sealer(session), read_utc_now()
-    sealed = [one["sealed"] if isinstance(one, dict) else one for one in row.secrets
-              if _is_in_time(one, now)]  # fmt: skip
-    opened = [sealer.open(value) for value in (row.url, row.routing_key or "", *sealed)]
+    sealer = get_sealer(session)
+    opened = [sealer.open(value) for value in (row.url, row.routing_key or "", *row.secrets)]
     url, routing_key, *secrets = [value or "" for value in opened]
     off = {} if None not in opened else {
         "disabled_at": row.disabled_at or row.created_at, "disabled_why": UNOPENED,
@@ -174,7 +148,3 @@ def view(session: Session, row: Subscription) -> SubscriptionView:
         secrets=tuple(secrets),
         events=tuple(row.events),
     )
-
-
-def _is_in_time(secret: Any, now: datetime) -> bool:  # noqa: ANN401 - text, or an object with an end
-    return not isinstance(secret, dict) or datetime.fromisoformat(secret["until"]) > now

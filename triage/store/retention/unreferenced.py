@@ -1,6 +1,4 @@
-"""Blobs that no row refers to: marked by the round that finds them, due a week later.
-
-The marks under which this database has written to its blob store.
+"""Blobs whose bytes are to go: too old, or erased on request.
 
 What is erased on request: its rows, locked against uploads and taken out, and what is left of
 them, so that it does not come back by itself.
@@ -8,7 +6,7 @@ them, so that it does not come back by itself.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, cast
 
 from sqlalchemy import Table, bindparam, delete, func, select, update
@@ -18,7 +16,6 @@ from models import (
     Artifact,
     Erasure,
     Incident,
-    Installation,
     Revision,
     Suspect,
     UnreferencedBlob,
@@ -26,15 +23,12 @@ from models import (
 )
 from triage.domain.batched import split_into_batches
 from triage.domain.file_kind import FileKind
-from triage.store.database.ids import make_id
 from triage.store.database.upsert import insert_missing
 from triage.store.incidents.facts import withdraw_job_json
 from triage.store.incidents.incidents import schedule_settling
 from triage.store.incidents.problems import forget_features
 from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
-
-WEEK: Final = timedelta(days=7)
 
 
 def find_known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
@@ -43,23 +37,12 @@ def find_known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
     return {key for key in found if key is not None}
 
 
-def mark(session: Session, keys: Iterable[str], now: datetime) -> None:
-    """A round has found these without a row."""
-    new = [{"blob_key": key, "marked_at": now, "erased": False} for key in keys]
-    insert_missing(session, UnreferencedBlob, new)
-    # The clock was ahead, and is not any more.
-    ahead = update(UnreferencedBlob).where(UnreferencedBlob.marked_at > now)
-    session.execute(ahead.values(marked_at=now))
-
-
 def mark_erased(session: Session, keys: Iterable[str], now: datetime) -> None:
     """These are to go at once: a person wants it, or they are too old. A process that dies
     meanwhile leaves the mark.
     """
-    keys = list(keys)
-    forget(session, keys)
-    row = {"marked_at": now, "erased": True}
-    insert_missing(session, UnreferencedBlob, [{"blob_key": key, **row} for key in keys])
+    rows = [{"blob_key": key, "marked_at": now} for key in keys]
+    insert_missing(session, UnreferencedBlob, rows)
 
 
 def forget_stored(session: Session, keys: Sequence[str], now: datetime) -> None:
@@ -69,64 +52,14 @@ def forget_stored(session: Session, keys: Sequence[str], now: datetime) -> None:
     mark_erased(session, keys, now)
 
 
-def mark_due_erased(session: Session, now: datetime) -> None:
-    """What was found without a row a week ago, and has none now, is to go at once."""
-    known = select(Upload.blob_key).where(Upload.blob_key.is_not(None))
-    due = update(UnreferencedBlob).where(UnreferencedBlob.marked_at <= now - WEEK)
-    session.execute(due.where(UnreferencedBlob.blob_key.not_in(known)).values(erased=True))
-
-
-def list_erased(session: Session) -> list[str]:
-    """Those that are to go at once, and are perhaps still there."""
-    query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.erased)
-    return list(session.scalars(query))
-
-
-def list_marked(session: Session, before: datetime | None = None) -> list[str]:
-    """All that rounds have marked, or until ``before``; the oldest first."""
-    query = select(UnreferencedBlob.blob_key).where(~UnreferencedBlob.erased)
-    if before is not None:
-        query = query.where(UnreferencedBlob.marked_at <= before)
-    return list(session.scalars(query.order_by(UnreferencedBlob.marked_at)))
-
-
-def count_marked(session: Session) -> int:
-    """How many are marked."""
-    query = select(func.count()).select_from(UnreferencedBlob).where(~UnreferencedBlob.erased)
-    return session.scalar(query) or 0
-
-
-def list_due(session: Session, now: datetime) -> list[str]:
-    """Those that were found without a row a week ago, the oldest first."""
-    return list_marked(session, now - WEEK)
+def list_marked(session: Session) -> list[str]:
+    """Those that are to go, and are perhaps still there."""
+    return list(session.scalars(select(UnreferencedBlob.blob_key)))
 
 
 def forget(session: Session, keys: Sequence[str]) -> None:
-    """They have a row again, or are gone."""
+    """They are gone."""
     session.execute(delete(UnreferencedBlob).where(UnreferencedBlob.blob_key.in_(keys)))
-
-
-# Starts and rounds whose marks are remembered: of processes that start at the same moment, any
-# may be the last to write.
-_REMEMBERED: Final = 200
-
-
-def list_known_marks(session: Session) -> set[str]:
-    """All marks that this database knows as its own."""
-    return set(session.scalars(select(Installation.id)))
-
-
-def add_mark(session: Session, now: datetime) -> str:
-    """One more mark of its own; the oldest are forgotten."""
-    mark = make_id("mark", now)
-    session.add(Installation(id=mark, created_at=now))
-    session.flush()
-    newest = select(Installation.id).order_by(
-        Installation.created_at.desc(), Installation.id.desc()
-    )
-    kept = set(session.scalars(newest.limit(_REMEMBERED))) | {mark}
-    session.execute(delete(Installation).where(Installation.id.not_in(kept)))
-    return mark
 
 
 # Asked twice by every upload; made once, of the table.

@@ -2,7 +2,7 @@
 
 How much each token has brought.
 
-Files of a token that is no longer believed: set apart, and put back.
+Files of a token that is no longer believed: set apart.
 
 Files that could not be read, read again: from the bytes that are stored, or from new ones.
 """
@@ -350,22 +350,6 @@ def list_identities_apart(session: Session, incident_id: str) -> set[str]:
     """The files of an incident that were set apart with their token."""
     apart = select(Artifact.identity).where(Artifact.incident_id == incident_id, ~is_believed())
     return set(session.scalars(apart.where(Artifact.state == ArtifactState.QUARANTINED)))
-
-
-def put_back(session: Session, incident_id: str, key_id: str) -> tuple[int, Sequence[str]]:
-    """Put back what was set apart: how many files, and the uploads that are to be read again."""
-    apart = (
-        (Artifact.incident_id == incident_id)
-        & (Artifact.state == ArtifactState.QUARANTINED)
-        & (Artifact.reason == make_reason(key_id))
-    )
-    uploads = session.scalars(
-        select(Artifact.upload_id).where(apart).distinct().order_by(Artifact.upload_id)
-    ).all()
-    num_files = session.scalar(select(func.count()).select_from(Artifact).where(apart)) or 0
-    stored = {"state": str(ArtifactState.STORED), "reason": None, "tries": 0}
-    session.execute(update(Artifact).where(apart).values(**stored))
-    return num_files, uploads
 
 
 _SETTLED = (IncidentState.READY, IncidentState.FAILED)

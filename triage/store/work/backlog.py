@@ -1,17 +1,17 @@
 """What is owed and what was sent, as people look at it: the newest first, and how many."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import case, func, select
+from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session
 
 from models import Artifact, Delivery, Incident, Subscription, Work
 from triage.domain.states import DeliveryState, WorkState
 from triage.store.messages import deliveries, subscriptions
 from triage.store.views import DeliveryView, SubscriptionView
-from triage.store.work.beats import count_beating, list_silent
 from triage.store.work.table import count_waiting
 
 
@@ -29,11 +29,8 @@ def list_newest_work(session: Session, limit: int = 100) -> list[Work]:
 
 def count_by_state(session: Session) -> Mapping[WorkState, int]:
     """How many rows stand where; done ones are not counted."""
-    rows = session.execute(
-        select(Work.state, func.count()).where(Work.state != WorkState.DONE).group_by(Work.state)
-    )
-    found = dict.fromkeys((WorkState.WAITING, WorkState.RUNNING, WorkState.QUARANTINED), 0)
-    return {**found, **{WorkState(state): number for state, number in rows}}
+    found = _count_column_by_state(session, Work.state, Work.state != WorkState.DONE)
+    return {state: found.get(state, 0) for state in WorkState if state is not WorkState.DONE}
 
 
 def list_messages(
@@ -57,9 +54,8 @@ def list_messages(
 
 def count_messages(session: Session) -> Mapping[DeliveryState, int]:
     """How many messages stand where."""
-    rows = session.execute(select(Delivery.state, func.count()).group_by(Delivery.state))
-    found = dict.fromkeys(DeliveryState, 0)
-    return {**found, **{DeliveryState(state): number for state, number in rows}}
+    found = _count_column_by_state(session, Delivery.state)
+    return {state: found.get(state, 0) for state in DeliveryState}
 
 
 def summarize_work(session: Session, now: datetime) -> dict[str, Any]:
@@ -83,17 +79,41 @@ def summarize_work(session: Session, now: datetime) -> dict[str, Any]:
             .where(Subscription.failing_since.is_not(None), Subscription.disabled_at.is_(None))
         )
         or 0,
-        "workers": {
-            "beating": count_beating(session, now),
-            "silent": len(list_silent(session, now)),
-        },
         "work_waiting": {one.part: one.number for one in count_waiting(session)},
         "oldest_due_s": 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
     }
 
 
-def _count_column_by_state(session: Session, column: Any) -> dict[str, int]:  # noqa: ANN401 - a column of text
-    return {
-        str(state): number
-        for state, number in session.execute(select(column, func.count()).group_by(column))
-    }
+def _count_column_by_state(
+    session: Session,
+    column: Any,  # noqa: ANN401 - a column of text
+    *where: ColumnElement[bool],
+) -> dict[str, int]:
+    rows = session.execute(select(column, func.count()).where(*where).group_by(column))
+    return {str(state): number for state, number in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerActivity:
+    """``running`` rows are held under a live lease; ``last_at`` is the newest act of anybody."""
+
+    running: int
+    owners: tuple[str, ...]
+    last_at: datetime | None
+
+
+def read_activity(session: Session, now: datetime) -> WorkerActivity:
+    """Who holds work now, and when anybody last took or finished some."""
+    held = list(
+        session.execute(
+            select(Work.owner, func.count())
+            .where(Work.state == WorkState.RUNNING, Work.lease_until > now)
+            .group_by(Work.owner)
+        )
+    )
+    last = session.scalar(
+        select(func.max(Work.updated_at)).where(Work.state.in_([WorkState.RUNNING, WorkState.DONE]))
+    )
+    return WorkerActivity(
+        sum(number for _, number in held), tuple(sorted(str(owner) for owner, _ in held)), last
+    )

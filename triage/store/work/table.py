@@ -22,9 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
 from sqlalchemy import (
-    CursorResult,
     Table,
-    Update,
     bindparam,
     case,
     func,
@@ -37,7 +35,7 @@ from sqlalchemy.orm import Session, load_only
 from models import Artifact, Incident, Job, Upload, Work
 from triage.domain.states import ArtifactState, WorkKind, WorkState
 from triage.store.database.engine import wake_after_commit
-from triage.store.database.upsert import insert_or_none, lock_rows
+from triage.store.database.upsert import count_changed, insert_or_none, lock_rows
 
 # While a row is held, nothing has asked for it again yet.
 _NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
@@ -185,7 +183,8 @@ def _give(row: Work, owner: str, now: datetime, until: datetime) -> Work:
 
 def renew_lease(session: Session, row_id: int, owner: str, until: datetime) -> bool:
     """Keep a row; False when somebody else was given it in the meantime."""
-    return _is_changed(session, _update_held(row_id, owner).values(lease_until=until))
+    held = (Work.id == row_id, Work.owner == owner, Work.state == WorkState.RUNNING)
+    return count_changed(session, update(Work).where(*held).values(lease_until=until)) > 0
 
 
 def finish(
@@ -240,7 +239,7 @@ def fail(
 
 def release(session: Session, owner: str, now: datetime) -> int:
     """Give back everything that a process holds that ends in good order; how many rows."""
-    return _count(
+    return count_changed(
         session,
         update(Work)
         .where(Work.owner == owner, Work.state == WorkState.RUNNING)
@@ -257,7 +256,7 @@ def release(session: Session, owner: str, now: datetime) -> int:
 
 def expire_owner(session: Session, prefix: str, now: datetime) -> int:
     """End the leases of a process that is known to be dead; how many rows."""
-    return _count(
+    return count_changed(
         session,
         update(Work)
         .where(Work.owner.startswith(prefix, autoescape=True), Work.state == WorkState.RUNNING)
@@ -299,20 +298,6 @@ def put_back(row: Work, again_at: datetime, max_tries: int) -> bool:
     row.state = WorkState.WAITING
     row.not_before = min(row.not_before, again_at)
     return False
-
-
-def _update_held(row_id: int, owner: str) -> Update:
-    return update(Work).where(
-        Work.id == row_id, Work.owner == owner, Work.state == WorkState.RUNNING
-    )
-
-
-def _is_changed(session: Session, statement: Update) -> bool:
-    return _count(session, statement) > 0
-
-
-def _count(session: Session, statement: Update) -> int:
-    return cast("CursorResult[Any]", session.execute(statement)).rowcount
 
 
 # The turn of work that belongs to no job, or that a whole incident waits for: before all uploads.
@@ -523,19 +508,6 @@ def has_lost(session: Session, now: datetime) -> bool:
     )
 
 
-def has_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bool:
-    """Whether something of these kinds has been due since before then."""
-    return (
-        session.scalar(
-            select(Work.id)
-            .where(Work.state == WorkState.WAITING, Work.not_before <= before)
-            .where(Work.kind.in_(kinds))
-            .limit(1)
-        )
-        is not None
-    )
-
-
 def list_due(
     session: Session, now: datetime, kinds: Collection[WorkKind], limit: int
 ) -> list[WorkKind]:
@@ -545,18 +517,12 @@ def list_due(
 
 
 PRUNE: Final = "prune"
-STORE: Final = "store"
 ERASE: Final = "erase"
 PROBLEMS: Final = "problems"
 
 
-def enqueue_daily_round(session: Session, now: datetime) -> bool:
-    """Put the round in line where it is not; one that was given up gets another chance."""
-    return enqueue_idle(session, PRUNE, now)
-
-
 def enqueue_idle(session: Session, key: str, now: datetime) -> bool:
-    """Put this in line where it is not."""
+    """Put this in line where it is not; what was given up gets another chance."""
     state = session.scalar(
         select(Work.state).where(Work.kind == WorkKind.RETENTION, Work.key == key)
     )

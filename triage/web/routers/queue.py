@@ -13,10 +13,8 @@ from triage.api.requests.values import check_id, check_query
 from triage.api.state import get_state
 from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
-from triage.errors import NotAllowed, Refusal
-from triage.services.context import Context
+from triage.errors import NotAllowed
 from triage.services.notifications.subscribe import resend
-from triage.services.retention.ownership import find_owner
 from triage.store.uploads import artifacts
 from triage.store.work import backlog
 from triage.web.access import admit, get_visitor
@@ -63,16 +61,7 @@ def queue(request: Request) -> Response:
             "messages": backlog.list_messages(session, _ROWS) if is_admin else [],
             "num_messages": backlog.count_messages(session),
         }
-    strange = _describe_store_doubt(get_state(request).context)
-    return page(request, "queue.html", tells=is_admin, now=now, strange=strange, **values)
-
-
-def _describe_store_doubt(ctx: Context) -> str:
-    """Why nothing is deleted from the blob store; empty where it is ours, or is away."""
-    try:
-        return find_owner(ctx).words
-    except Refusal:
-        return ""
+    return page(request, "queue.html", tells=is_admin, now=now, **values)
 
 
 def _describe_work_state(row: "Work", now: datetime) -> str:

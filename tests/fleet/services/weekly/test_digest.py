@@ -19,7 +19,7 @@ from triage.sandbox.pool import Readers
 from triage.server.work import make_sweeper
 from triage.services.context import Context
 from triage.services.notifications.subscribe import subscribe, unsubscribe
-from triage.services.retention.ownership import prune
+from triage.services.retention.prune import prune
 from triage.settings import Settings
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.subscriptions import NewSubscription

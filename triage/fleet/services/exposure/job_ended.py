@@ -88,9 +88,7 @@ def parse_end(raw: Mapping[str, Any], now: datetime, caller: Caller | None = Non
     """
     body = apply_other_names(raw, NAMES)
     reader = Reader(body)
-    if body.get("job_id") is None:
-        reader.missing("job_id")
-    job_id = reader.read("job_id", parse_name)
+    job_id = reader.read("job_id", parse_name, needed=True)
     cluster = reader.read("cluster", parse_name)
     started_at = reader.read("started_at", parse_time)
     ended_at = reader.read("ended_at", parse_time)
