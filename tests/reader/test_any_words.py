@@ -14,8 +14,8 @@ from triage.formats.gather import gather
         ("RuntimeError: the object store answered 503 Slow Down, giving up", Category.STORAGE),
         ("RuntimeError: the schedule has no micro-batches left", Category.SOFTWARE_USER),
         (
-            "RuntimeError: c10/core/impl/VirtualGuard.cpp:41 INTERNAL ASSERT FAILED, please report"
-            " a bug to PyTorch",
+            "RuntimeError: fused_softmax.cu:210 in function launch_bwd: workspace too small,"
+            " internal error of the extension",
             Category.SOFTWARE_FRAMEWORK,
         ),
     ],

@@ -12,10 +12,10 @@ from typing import Final
 
 from triage.analysis.facts.on_one_clock import DatedEvidence
 from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
-from triage.analysis.joining.claims import is_accusing, leaves_part_open
+from triage.analysis.joining.claims import is_accusing, leaves_part_open, says_why_it_stalls
 from triage.analysis.joining.hypothesis import get_score, is_sure_reading
 from triage.analysis.placement.identity import JobPlacement
-from triage.domain.category import HARDWARE, OF_THE_WHOLE_NODE, SOFTWARE, Category
+from triage.domain.category import HARDWARE, OF_THE_WHOLE_NODE, Category
 from triage.domain.evidence import BY_FILE, UNREAD, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.patterns import compile_re
@@ -198,33 +198,11 @@ def _may_explain(
         return row.category is not None
     if row.node in claims_on:
         return any(
-            claim.can_be_due_to(row.category)
-            and leaves_part_open(claim, row.category)
-            and (claim.category is not Category.HOST_STALL or _tells_of_stall(row, claim))
+            (claim.can_be_due_to(row.category) and leaves_part_open(claim, row.category))
+            or says_why_it_stalls(row, claim)
             for claim in claims_on[row.node]
         )
     return any(claim.can_be_due_to(row.category) for claim in accusing)
-
-
-# What ends a process, or its node holds it up with.
-_ENDS_A_PROCESS: Final = SOFTWARE | {
-    Category.GPU_OOM,
-    Category.HOST_OOM,
-    Category.NUMERICAL,
-    Category.DEPENDENCY,
-}
-_HOLDS_A_PROCESS: Final = frozenset(
-    {Category.HOST_OOM, Category.HOST_MEMORY, Category.CPU, Category.SSD, Category.STORAGE}
-)
-_LEAST_OF_A_NODE: Final = 0.75
-
-
-def _tells_of_stall(row: Evidence, claim: Finding) -> bool:
-    """Whether the process itself that issues nothing says why it ends, or its node rather surely
-    what holds it up.
-    """
-    own = row.rank in claim.ranks and row.category in _ENDS_A_PROCESS
-    return own or (row.category in _HOLDS_A_PROCESS and get_score(row) >= _LEAST_OF_A_NODE)
 
 
 def _tells_a_cause(row: Evidence, stop: Stop) -> bool:

@@ -23,6 +23,7 @@ from triage.analysis.joining.claims import (
     is_proven_by_records,
     is_seen_by_machine_and_job,
     leaves_part_open,
+    says_why_it_stalls,
 )
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_routine
 from triage.analysis.joining.place import Outside
@@ -213,10 +214,11 @@ def _tells_a_part(cause: Hypothesis, stop: Stop) -> bool:
     """Whether its lines, said at the stop, name the part of a place that the dumps prove without
     one, or the part that they name.
     """
-    if not any(leaves_part_open(claim, cause.category) for claim in cause.claims):
-        return False
+    is_open = any(leaves_part_open(claim, cause.category) for claim in cause.claims)
     return any(
-        not (row.is_mild or row.is_generic) and is_at_own_stop(row, stop.of(row))
+        not (row.is_mild or row.is_generic)
+        and is_at_own_stop(row, stop.of(row))
+        and (is_open or any(says_why_it_stalls(row, claim) for claim in cause.claims))
         for row in cause.rows
     )
 

@@ -18,7 +18,12 @@ from triage.analysis.facts.stop import (
     is_at_own_stop,
     is_by_process,
 )
-from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_sure_reading
+from triage.analysis.joining.hypothesis import (
+    MANY_VOTES,
+    Hypothesis,
+    get_score,
+    is_sure_reading,
+)
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import GPU_CHIP, GPU_PARTS, HARDWARE, SOFTWARE, Category, Role
@@ -46,12 +51,36 @@ def is_proven_by_records(claim: Finding) -> bool:
 def leaves_part_open(claim: Finding, category: Category) -> bool:
     """Whether a claim proves a place and leaves its part open for ``category``, or says the same.
 
-    A device that stands may be any part of a GPU, a rank that is gone anything, and one that issues
-    nothing whatever can be the reason of that.
+    A device that stands may be any part of a GPU, and a rank that is gone anything.
     """
     is_open = claim.category is Category.GPU and category in GPU_PARTS
-    waits = claim.category is Category.HOST_STALL and claim.can_be_due_to(category)
-    return claim.category in (category, Category.NCCL_TIMEOUT) or is_open or waits
+    return claim.category in (category, Category.NCCL_TIMEOUT) or is_open
+
+
+# What ends a process, or its node holds it up with.
+_ENDS_A_PROCESS: Final = SOFTWARE | {
+    Category.GPU_OOM,
+    Category.HOST_OOM,
+    Category.NUMERICAL,
+    Category.DEPENDENCY,
+}
+_HOLDS_A_PROCESS: Final = frozenset(
+    {Category.HOST_OOM, Category.HOST_MEMORY, Category.CPU, Category.SSD, Category.STORAGE}
+)
+_LEAST_OF_A_NODE: Final = 0.75
+
+
+def says_why_it_stalls(row: Evidence, claim: Finding) -> bool:
+    """Whether a row says why a process issues nothing, as a claim has it: the process itself why it
+    ends, or its node rather surely, in words that no signature knows, what holds it up.
+    """
+    if claim.category is not Category.HOST_STALL or row.category is None:
+        return False
+    own = row.rank in claim.ranks and row.category in _ENDS_A_PROCESS
+    is_read = Trait.UNFAMILIAR in row.traits and get_score(row) >= _LEAST_OF_A_NODE
+    return claim.can_be_due_to(row.category) and (
+        own or (is_read and row.category in _HOLDS_A_PROCESS)
+    )
 
 
 def join_claims(
