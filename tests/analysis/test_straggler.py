@@ -31,7 +31,7 @@ def test_a_few_milliseconds_of_a_step_convict_nobody(share: float, role: Role) -
         delay_ms=np.array([share * STEP_MS]), step_ms=STEP_MS, held_share=np.array([1.0]),
         matched=np.array([99]), offset_ms=np.array([0.0]), num_steps=40,
     )  # fmt: skip
-    found = _make_claim(make_case(), 0, late, 0.0, share * STEP_MS)
+    found = _make_claim(make_case(), 0, late, 0.0, share * STEP_MS, alone=True)
 
     assert (found.ranks, found.role) == ((0,), role)
     assert (found.strength >= 0.5) is (role is Role.CULPRIT)
@@ -66,3 +66,18 @@ def test_whom_the_latest_rank_holds_up_is_possible_beside_it(
     case = make_case(30)
     found = {claim.ranks: claim.role for claim in find_stragglers(case)}
     assert found == {(0,): Role.CULPRIT, (1,): Role.POSSIBLE}
+
+
+@pytest.mark.parametrize(("per_node", "role"), [(2, Role.POSSIBLE), (10, Role.CULPRIT)])
+def test_of_two_nodes_that_are_late_alike_none_is_convicted(
+    monkeypatch: pytest.MonkeyPatch, per_node: int, role: Role
+) -> None:
+    """Pipeline stages beside the slow one seem as late as it, where few operations are compared."""
+    late = SimpleNamespace(
+        delay_ms=np.array([720.0, 715.0, 680.0, *[1.0] * 17]), step_ms=4000.0,
+        held_share=np.ones(20), matched=np.full(20, 99), offset_ms=np.zeros(20), num_steps=6,
+    )  # fmt: skip
+    monkeypatch.setattr(straggler, "measure", lambda _snapshot: late)
+    case = make_case(20)
+    case.snapshot.node_of = lambda rank: f"n{rank // per_node}"
+    assert {claim.role for claim in find_stragglers(case)} == {role}

@@ -69,16 +69,20 @@ def find_stragglers(case: Case) -> Iterator[Finding]:
     if not odd.any():
         return
     top = delay[odd].max()
+    # Two nodes that hold up the others alike: one of them passes it on, and nothing says which.
+    nodes = {case.snapshot.node_of(int(rank)) for rank in case.snapshot.ranks[odd & latest]}
     for index in np.argsort(-delay, kind="stable")[:_MAX_NAMED].tolist():
         if odd[index] and delay[index] >= top / 4:
-            yield _make_claim(case, index, late, usual, top)
+            yield _make_claim(case, index, late, usual, top, alone=len(nodes) == 1)
 
 
-def _make_claim(case: Case, index: int, late: Lateness, usual: float, top: float) -> Finding:
-    """The claim in words, with its reasons."""
+def _make_claim(
+    case: Case, index: int, late: Lateness, usual: float, top: float, *, alone: bool
+) -> Finding:
+    """The claim in words, with its reasons; ``alone`` is whether no other node is as late."""
     rank = int(case.snapshot.ranks[index])
     ms = float(late.delay_ms[index])
-    convicted = ms >= max(CONVICTS_SHARE * late.step_ms, _CONVICTS_BESIDE * top)
+    convicted = alone and ms >= max(CONVICTS_SHARE * late.step_ms, _CONVICTS_BESIDE * top)
     text = (
         f"holds up its groups by {ms:.0f} ms a step by its own doing ({usual:.1f} ms is usual"
         f" here), in {late.held_share[index]:.0%} of {late.num_steps} steps,"
