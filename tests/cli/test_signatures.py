@@ -51,30 +51,3 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path, capsys) -> None:
     assert "cannot read signatures from" in capsys.readouterr().err
     assert main(["signatures", "check", str(tmp_path)]) == 2
     assert "holds no file *.toml" in capsys.readouterr().err
-
-
-@pytest.fixture
-def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service of this machine with an empty database."""
-    monkeypatch.setenv("TRIAGE_DATA_DIR", str(tmp_path / "data"))
-
-
-@pytest.mark.usefixtures("service")
-def test_a_file_is_uploaded_listed_and_removed(capsys) -> None:
-    assert main(["signatures", "upload", EXAMPLE]) == 0
-    assert main(["signatures", "list"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("own: 3 entries are in force\nown: 3 entries, 20")
-    assert main(["signatures", "remove", "own"]) == 0
-    assert main(["signatures", "remove", "own"]) == 2
-    assert "there is no file of signatures 'own'" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("service")
-def test_a_faulty_file_is_refused_with_every_line(tmp_path: Path, capsys) -> None:
-    path = tmp_path / "bad.toml"
-    path.write_text(BAD)
-    assert main(["signatures", "upload", str(path)]) == 2
-    err = capsys.readouterr().err
-    assert "line 1: category" in err or "line 3: the pattern cannot be read" in err
-    assert "line 4: the key 'colour' is none" in err

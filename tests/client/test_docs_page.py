@@ -33,13 +33,11 @@ def test_every_block_runs(folder, address, capsys):
     assert names["incident"].suspects["node"][0] == "n1"
     names["client"].close()
     names["store"].close()
-    assert names["pair"].verdicts["same"].any()
     said = capsys.readouterr().out
     assert "last-seconds.json.gz: " in said
     assert "two.json.gz: " in said
     assert "6 ranks (name them with ranks=)" in said
     assert (folder / "last-seconds.json.gz").stat().st_size > 1000
-    assert (folder / "out" / "schema.json").is_file()
     assert len(BLOCKS) == 8
 
 

@@ -299,7 +299,7 @@ def test_the_order_of_uploads_does_not_matter(
 def test_the_sweeper_wakes_for_what_is_due(ctx: Context, readers: Readers) -> None:
     announce(ctx, Failure("1", None, expected_artifacts=0))
 
-    assert make_sweeper(ctx).sweep() == 4, "the incident, the daily round, the store, the problems"
+    assert make_sweeper(ctx).sweep() == 3, "the incident, the daily round, the problems"
     do_all(ctx, readers, *WorkKind)
     assert make_sweeper(ctx).sweep() == 0
 
