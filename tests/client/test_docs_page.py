@@ -38,7 +38,7 @@ def test_every_block_runs(folder, address, capsys):
     assert "two.json.gz: " in said
     assert "6 ranks (name them with ranks=)" in said
     assert (folder / "last-seconds.json.gz").stat().st_size > 1000
-    assert len(BLOCKS) == 8
+    assert len(BLOCKS) == 7
 
 
 @pytest.mark.parametrize("command", COMMANDS)
