@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from triage.domain.category import GPU_PARTS, HARDWARE, Category
-from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp, Trait
+from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp, Trait
 from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
 from triage.parsers.logs import scan
@@ -341,14 +341,14 @@ class LogReader:
         return reread_row(row, said) if names_part or (any_words and said.is_telling) else row
 
     def doubt(self, row: Evidence, envelope: Envelope) -> Evidence:
-        """A process's words of a failed part as weak where the reader takes them for talk, and as
-        what it is sure that they tell where that is no part.
+        """A process's words of a failed part as weak where the reader takes them for talk; of wrong
+        results, which patterns tell by many words, as what it is sure of where that is no part.
         """
         reports = row.role is EvidenceRole.ROOT and row.category in HARDWARE and not row.weak
         if not reports or self.reader is None:
             return row
         (said,) = self.reader.read([_join_program(envelope)])
-        if said.is_sure and said.category not in HARDWARE:
+        if row.kind is Kind.NUMERICS and said.is_sure and said.category not in HARDWARE:
             return reread_row(row, said)
         return replace(row, weak=True) if said.is_harmless else row
 
