@@ -28,7 +28,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.service_processes import BACKENDS, Installation, children, installed, is_reader
+from benchmarks.service_processes import (
+    BACKENDS,
+    Installation,
+    children,
+    installed,
+    is_reader,
+    servers,
+)
 from benchmarks.table import aligned
 from simulator import simulate
 from simulator.incidents.whole import Wish, simulate_incident
@@ -217,7 +224,10 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         flush=True,
     )
     files = options.ranks + 2 * len(bundles)
-    with installed(options.backend, folder / "service", {}, concurrency=2) as made:
+    with (
+        servers(options.backend) as settings,
+        installed(options.backend, folder / "service", settings, concurrency=2) as made,
+    ):
         hook = json.dumps({"job_id": "burst", "expected_artifacts": files, "collect_within_s": 900})
         request = urllib.request.Request(
             f"{made.address}/v1/hooks/job-failed", hook.encode(),
