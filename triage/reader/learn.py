@@ -12,7 +12,14 @@ import numpy as np
 
 from triage.domain.arrays import F64, I64
 from triage.errors import UsageError
-from triage.reader.corpus import LABELS, LabelledLine, compute_digest, drop_copies, read_shipped
+from triage.reader.corpus import (
+    CAUSES,
+    LABELS,
+    LabelledLine,
+    compute_digest,
+    drop_copies,
+    read_shipped,
+)
 from triage.reader.features import (
     NUM_FEATURES,
     NUM_HASHED,
@@ -52,7 +59,11 @@ def fit_model(lines: Sequence[LabelledLine], temperature: float = 1.0) -> LineMo
     scale = np.abs(weights).max(axis=0) / 127
     scale[scale == 0] = 1.0
     small = np.rint(weights / scale).astype(np.int8)
-    examples = tuple((line.label, line.program, normalize_line(line.text)) for line in lines)
+    examples = tuple(
+        (line.label, line.program, normalize_line(line.text))
+        for line in lines
+        if line.label in CAUSES
+    )
     return LineModel(
         LABELS,
         small,

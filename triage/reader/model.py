@@ -32,8 +32,8 @@ class LineModel:
 
     ``weights`` are whole numbers, shape ``(NUM_FEATURES, labels)``, in units of ``scale``;
     ``rarity`` is the inverse document frequency of each place; ``temperature`` divides the logits.
-    ``examples`` are the lines that it has learned from: label, what prints it, and its words.
-    ``digest`` is of those lines.
+    ``examples`` are the lines that tell a cause among those that it has learned from: label, what
+    prints it, and its words. ``digest`` is of all of them.
     """
 
     labels: tuple[str, ...]
