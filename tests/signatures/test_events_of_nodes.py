@@ -23,6 +23,9 @@ from triage.signatures.scheduler.node_names import collect_event_fields
         ("Node gpu-17(10.2.0.17) has a scheduled event", "gpu-17"),
         ('alert host="gpu-17" severity=critical', "gpu-17"),
         ("Node gpu-17 and node gpu-18 lost their peer", None),
+        ("node gpu0042 is out, host node0012 is well", None),
+        ("node gpu0042 is out", "gpu0042"),
+        ("on node gpu3 of eight", None),
         ("node was low, node condition unknown, node 7 of 8, node rank3", None),
     ],
 )

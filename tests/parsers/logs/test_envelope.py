@@ -474,7 +474,13 @@ def test_a_record_without_a_message_has_its_time_and_its_place(key: str) -> None
 
 
 def test_words_that_look_like_times_are_none() -> None:
-    for one in ('{"at":"step 12","finding":"slow"}', '{"when":7,"finding":"slow"}', '{"t":}'):
+    for one in (
+        '{"at":"step 12","finding":"slow"}',
+        '{"when":7,"finding":"slow"}',
+        '{"cpu_time":1782425331,"finding":"slow"}',
+        '{"runtime":"1782425331","finding":"slow"}',
+        '{"t":}',
+    ):
         assert read_envelope(one).stamp == NO_STAMP
 
 

@@ -43,9 +43,10 @@ _PROGRAMS: Final = (
 _HAS_MESSAGE: Final = compile_re(
     r'"(?:MESSAGE|[mM]essage|msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body)"\s{0,8}:'
 )
-_HAS_TIME: Final = compile_re(
-    r'"[@\w]{0,24}(?:[tT]ime(?:[sS]tamp)?|[tT]imestamp|date|ts|at|when)"\s{0,8}:|"@?t"\s{0,8}:'
-)
+# "@t", "lastTimestamp", "detected_at": how programs call a time that is none of :data:`_TIMES`.
+_TIME_KEY: Final = r"@?(?:t|ts|at|when)|@?\w{0,24}(?:[tT]ime(?:[sS]tamp)?|[dD]ate|_ts|_at|At)"
+_HAS_TIME: Final = compile_re(rf'"(?:{_TIME_KEY})"\s{{0,8}}:')
+_ANY_TIME: Final = compile_re(_TIME_KEY)
 _CUT_MESSAGE: Final = compile_re(
     r'"(?:MESSAGE|message|msg|log|textPayload)"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)', re.DOTALL
 )
@@ -261,16 +262,18 @@ def _take_object_fields(envelope: Envelope, value: dict[str, Any]) -> None:
             setattr(envelope, name, found)
 
 
-# "@t", "lastTimestamp", "detected_at": how programs call a time that is none of :data:`_TIMES`.
-_ANY_TIME: Final = compile_re(r"@?t|\w{0,24}(?:[tT]ime(?:[sS]tamp)?|_ts|_at|At|when)")
-
-
 def _read_object_time(value: dict[str, Any]) -> Stamp | None:
-    """When an object was written: by the names that are in use, else by the first that looks so."""
+    """When an object was written: by the names that are in use, else by the first that looks so. A
+    number of any other name may count seconds of work, or bytes.
+    """
     for key in _TIMES:
         if key in value:
             return parse_json_time(value[key])
-    told = (one for key, one in value.items() if _ANY_TIME.fullmatch(key) is not None)
+    told = (
+        one
+        for key, one in value.items()
+        if isinstance(one, str) and not one.isdecimal() and _ANY_TIME.fullmatch(key) is not None
+    )
     return next((stamp for one in told if (stamp := parse_json_time(one)) is not None), None)
 
 

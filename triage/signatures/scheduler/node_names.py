@@ -50,7 +50,7 @@ _ON_NODE: Final = compile_re(rf"\bon node (?P<node>{HOST})")
 # "Node gpu-17(10.2.0.17) has", "(node gpu-17)", "host=gpu-17": whom a line in a log of all nodes is
 # about. A word without a figure is none of their names, and a number alone counts something.
 _NAMED_NODE: Final = compile_re(
-    r"\b(?:node|host|hostname)[ =:]\"?(?P<node>(?!rank|gpu\d|node\d)[A-Za-z](?=[\w.-]*\d)"
+    r"\b(?:node|host|hostname)[ =:]\"?(?P<node>(?!rank|(?:gpu|node)\d\b)[A-Za-z](?=[\w.-]*\d)"
     r"(?=[\w.-]*[-.\d])[\w.-]{2,126}\w)",
     re.IGNORECASE,
 )
