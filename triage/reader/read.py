@@ -79,7 +79,8 @@ class LineReading:
     """What the reader takes a line for: the likeliest cause, or none, or that it cannot tell.
 
     ``score`` is how likely the category is; ``like`` names what prints the nearest of the lines
-    that it has learned from; ``harmless`` is how likely it is that the line tells nothing.
+    that it has learned from; ``harmless`` is how likely it is that the line tells nothing. Where it
+    cannot tell whether it is a cause, ``also`` and ``score`` are of the likeliest one if it is.
     """
 
     category: Category | None
@@ -131,9 +132,15 @@ class CauseReader:
             return LineReading(None, harmless=probabilities[_HARMLESS])
         order = sorted(range(len(causes)), key=lambda at: -causes[at])
         best = order[0]
-        if sum(causes) < _LEAST_CAUSE or causes[best] < _LEAST_CATEGORY:
-            return LineReading(None, is_unsure=True, harmless=probabilities[_HARMLESS])
         also = [Category(CAUSES[at]) for at in order[1:] if causes[at] >= _LEAST_OTHER]
+        if sum(causes) < _LEAST_CAUSE or causes[best] < _LEAST_CATEGORY:
+            return LineReading(
+                None,
+                (Category(CAUSES[best]), *also[:_MOST_OTHERS]),
+                causes[best] / sum(causes),
+                is_unsure=True,
+                harmless=probabilities[_HARMLESS],
+            )
         like = self.model.find_nearest(line, CAUSES[best])
         return LineReading(
             Category(CAUSES[best]),
@@ -171,7 +178,8 @@ def make_match(text: str, reading: LineReading) -> Match:
     found = _GPU.search(text)
     assert found is not None  # the pattern matches the end of any text
     if reading.category is None:
-        return Match(_make_signature(None), found, Reading())
+        guess = {"score": f"{reading.score:.2f}"} if reading.also else {}
+        return Match(_make_signature(None), found, Reading(also=reading.also, fields=guess))
     # A list of a management controller says in columns of its own when, and of whom.
     fields = {"like": reading.like, "score": f"{reading.score:.2f}", **find_place(text)}
     return Match(

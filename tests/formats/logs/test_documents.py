@@ -405,10 +405,10 @@ def test_a_container_that_was_done_is_no_failure() -> None:
 
 ALERT = {
     "labels": {"alertname": "GpuXid", "instance": "gpu-17:9400", "xid": "79", "pci_bus_id": "1b:00"},
-    "annotations": {"description": "a GPU is gone"}, "startsAt": "2026-11-20T10:29:10Z",
+    "annotations": {"summary": "gone", "description": "a GPU is gone"}, "startsAt": "2026-11-20T10:29:10Z",
 }  # fmt: skip
 FIRING = {
-    "time": "2026-11-20T10:29:10Z", "node": "gpu-17", "message": "NVRM: Xid (PCI:1b:00): 79, a GPU is gone",
+    "time": "2026-11-20T10:29:10Z", "node": "gpu-17", "message": "NVRM: Xid (PCI:1b:00): 79, GpuXid: a GPU is gone",
 }  # fmt: skip
 
 

@@ -194,12 +194,12 @@ def test_an_alert_that_a_job_failed(labels: dict[str, str], job: str) -> None:
     [
         (
             {"alertname": "GpuXid", "instance": "n3:9400", "xid": "79", "pci_bus_id": "00000000:5D:00.0"},
-            "n3", "NVRM: Xid (PCI:00000000:5D:00.0): 79, it says so",
+            "n3", "NVRM: Xid (PCI:00000000:5D:00.0): 79, GpuXid: it says so",
         ),
-        ({"alertname": "NicFlapping", "node": "n3", "instance": "10.0.0.1:9100"}, "n3", "it says so"),
-        ({"alertname": "Hot", "Hostname": "n3"}, "n3", "it says so"),
-        ({"alertname": "Xid", "node": "n3", "xid": "79; rm", "pci_bus_id": "0000:5d:00.0"}, "n3", "it says so"),
-        ({"alertname": "Job queue failing over", "node": "n3"}, "n3", "it says so"),
+        ({"alertname": "NicFlapping", "node": "n3", "instance": "10.0.0.1:9100"}, "n3", "NicFlapping: it says so"),
+        ({"alertname": "Hot", "Hostname": "n3"}, "n3", "Hot: it says so"),
+        ({"alertname": "Xid", "node": "n3", "xid": "79; rm", "pci_bus_id": "0000:5d:00.0"}, "n3", "Xid: it says so"),
+        ({"alertname": "Job queue failing over", "node": "n3"}, "n3", "Job queue failing over: it says so"),
     ],
 )  # fmt: skip
 def test_an_alert_on_a_node(labels: dict[str, str], node: str, text: str) -> None:

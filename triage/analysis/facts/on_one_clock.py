@@ -16,6 +16,7 @@ from triage.analysis.facts.exits import mark_ignored_exceptions, with_ranks_that
 from triage.analysis.facts.fate_of_jobs import drop_other_jobs, mark_fates_of_other_jobs, own_job
 from triage.analysis.facts.outlived import mark_outlived
 from triage.analysis.facts.told_together import (
+    mark_found_again,
     with_common_losses,
     with_kernels_that_gave_up,
     with_killed_processes,
@@ -84,7 +85,8 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     placed = replace(placed, files=_name_files(placed.files, fleet))
     offsets = measure_node_clocks(case.snapshot, fleet.node_of) if rows and case else {}
     aligned, ahead_ns, notes = align(rows, offsets)
-    aligned = with_common_losses(with_killed_processes(aligned), len(fleet.seated))
+    aligned = mark_found_again(with_killed_processes(aligned))
+    aligned = with_common_losses(aligned, len(fleet.seated))
     of_files = (*left_out, *copies, *elsewhere, *unnumbered, *others)
     all_notes = (*of_files, *placed.notes[before:], *fleet.notes, *notes, *outlived)
     known = tuple(row for row in aligned if Trait.UNFAMILIAR not in row.traits)

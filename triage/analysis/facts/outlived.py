@@ -48,7 +48,7 @@ _GOT_OVER: Final = SOFTWARE | {
     Category.NCCL_TIMEOUT,
 }
 # What tells of an end to come, and what is no less true because the job went on for a while.
-_NOT_OVER: Final = frozenset({Category.HOST_MAINTENANCE, Category.SDC})
+_NOT_OVER: Final = frozenset({Category.HOST_MAINTENANCE, Category.SDC, Category.STRAGGLER})
 # What lines about the end of an attempt ask of the joining.
 _OF_AN_END: Final = frozenset(
     {Trait.TIMEOUT, Trait.ENDS_JOB, Trait.RENDEZVOUS, Trait.ROOT_WHEN_ALONE}

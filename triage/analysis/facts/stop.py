@@ -126,10 +126,7 @@ class Stop:
         late = self.end_ns if self.end_ns is not None else self.start_ns
         if early is None or late is None:
             return When.UNDATED
-        slack = min(error_ns, MOST_SLACK_S * SECOND)
-        if min(error_ns, self.error_ns) >= NO_ZONE_NS:
-            # Neither prints its zone, so they are of one: what is unknown of both is the same.
-            slack = min(error_ns - NO_ZONE_NS, slack)
+        slack = self._measure_slack_ns(error_ns)
         before = before_s if self.known else TIMEOUT_S
         if not self.known and self.moved_ns is not None and self.moved_ns < early:
             # It had not stopped when it moved.
@@ -144,12 +141,31 @@ class Stop:
             return When.AT
         return When.BEFORE if at_ns >= early - STALE_S * SECOND - slack else When.STALE
 
+    def _measure_slack_ns(self, error_ns: int) -> int:
+        """How far a time that is known to ``error_ns`` may lie from where it seems to."""
+        if min(error_ns, self.error_ns) >= NO_ZONE_NS:
+            # Neither prints its zone, so they are of one: what is unknown of both is the same.
+            error_ns -= NO_ZONE_NS
+        return min(error_ns, MOST_SLACK_S * SECOND)
+
+    def _is_of_its_end(self, row: Evidence) -> bool:
+        """Whether a row tells what ends bring about, and the job was given up before it."""
+        if row.category not in _OF_AN_END or row.at_ns is None:
+            return False
+        ends = [ns for ns in (self.given_up_ns, self.end_ns) if ns is not None]
+        first = min(ends, default=None)
+        if first is None or (self.start_ns is not None and first <= self.start_ns):
+            return False
+        return row.at_ns - self._measure_slack_ns(row.error_ns) > first + _ROUNDED_S * SECOND
+
     def of(self, row: Evidence) -> When:
         """Where a row of evidence lies; a flood that lasts into the stop is not of another day."""
         if Trait.OUTLIVED in row.traits:
             return When.BEFORE
         if self.is_of_another_life(row):
             return When.STALE
+        if self._is_of_its_end(row):
+            return When.TEARDOWN
         first = self.when(row.at_ns, row.error_ns)
         at_ns = row.at_ns
         if first is When.AFTER and self.ended_ns is not None and at_ns is not None:
@@ -251,6 +267,8 @@ _FOUND_AT_BOOT: Final = frozenset({Category.CPU, Category.HOST_MEMORY})
 # What the end of a job itself brings about: memory runs out while processes tell what they did, and
 # libraries crash in processes that are aborted ("munmap_chunk(): invalid pointer").
 _OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM, Category.SOFTWARE_FRAMEWORK})
+# Ends are told to the second, by another clock than the one that dates what follows.
+_ROUNDED_S: Final = 2
 # Lines at the stop or after it count for the job, also where a machine restarts.
 _MAY_BE_A_BOOT: Final = frozenset({When.BEFORE, When.STALE, When.UNDATED})
 

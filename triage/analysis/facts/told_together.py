@@ -27,6 +27,31 @@ _BOOKED_NS: Final = 60 * SECOND
 _ROW_XIDS: Final = frozenset({48, 63, 64})
 
 
+def mark_found_again(rows: Sequence[Evidence]) -> list[Evidence]:
+    """``rows``; a server that the same log finds again within a minute was a hitch."""
+    found: dict[tuple[str, str | None, str | None], list[int]] = defaultdict(list)
+    for row in rows:
+        if row.kind is Kind.STORAGE and row.peer and row.fields.get("cleared") == "yes":
+            found[row.artifact, row.node, row.peer].append(_get_clock_ns(row))
+    return [
+        replace(row, role=EvidenceRole.ADVICE)
+        if row.role is EvidenceRole.ROOT
+        and row.kind is Kind.STORAGE
+        and any(
+            0 <= ns - _get_clock_ns(row) <= _TOGETHER_NS
+            for ns in found.get((row.artifact, row.node, row.peer), ())
+        )
+        else row
+        for row in rows
+    ]
+
+
+def _get_clock_ns(row: Evidence) -> int:
+    """When a row was last printed, by the clock that its log has."""
+    stamp = row.last_stamp
+    return stamp.uptime_ns if stamp.uptime_ns is not None else stamp.wall_ns or 0
+
+
 def with_common_losses(rows: Sequence[Evidence], num_nodes: int) -> list[Evidence]:
     """``rows``, with what several nodes say together of something they share marked as that; a
     server that many nodes of a job lose at once, and that no node finds again, is lost: each of

@@ -34,14 +34,60 @@ _OF_NO_NODE: Final = frozenset(
 _PARTS_FAIL_NS: Final = 5 * SECOND
 # A node prints few lines that nobody knows about one fault; of more none is special.
 _MOST_OF_A_NODE: Final = 8
+# For so long after a stop people write what they find of it.
+_FOUND_OUT_S: Final = 12 * 3600
+# A line that may tell nothing at all is worth naming where its category is likelier than not.
+_LEAST_GUESS: Final = 0.5
 
 
 def select_unfamiliar(
     dated: DatedEvidence, claims: Iterable[Finding], stop: Stop, strange: Set[str]
 ) -> list[Evidence]:
-    """The rows of the reader that are about the stop, of nodes of which no signature tells a
-    cause and that are none of ``strange``; the likeliest of each node. A sure one is heard beside
-    a signature that needs another source, and of the whole of a node whose parts fail.
+    """The rows of the reader that are about the stop; where there are none, and nobody else tells a
+    cause, those of which it cannot say whether they tell one, as the cause that is likeliest: of a
+    place that claims accuse, or of the one node that prints any. None is of a ``strange`` node.
+    """
+    if not dated.unfamiliar or not stop.trouble:
+        return []
+    accusing = [claim for claim in claims if is_accusing(claim)]
+    readings = [
+        row
+        for row in dated.unfamiliar
+        if row.role is EvidenceRole.ROOT and row.category is not None
+    ]
+    if selected := _select_readings(readings, dated, accusing, stop, strange):
+        return selected
+    if any(_tells_a_cause(row, stop) for row in dated.evidence):
+        return []
+    guesses = [guess for row in dated.unfamiliar if (guess := _guess_cause(row)) is not None]
+    found = [
+        row
+        for row in _select_readings(guesses, dated, accusing, stop, strange)
+        if row.node is not None
+    ]
+    if accusing:
+        accused = {node for claim in accusing for node in _list_nodes(claim, dated.fleet)}
+        return [row for row in found if row.node in accused]
+    return found if len({row.node for row in found}) == 1 else []
+
+
+def _guess_cause(row: Evidence) -> Evidence | None:
+    """A row that nobody can place, as the cause that it tells if it tells one."""
+    if row.signature != UNREAD or not row.also or get_score(row) < _LEAST_GUESS:
+        return None
+    return replace(row, role=EvidenceRole.ROOT, category=row.also[0], also=row.also[1:])
+
+
+def _select_readings(
+    readings: Iterable[Evidence],
+    dated: DatedEvidence,
+    accusing: Sequence[Finding],
+    stop: Stop,
+    strange: Set[str],
+) -> list[Evidence]:
+    """Those about the stop, of nodes of which no signature tells a cause; the likeliest of each
+    node. A sure one is heard beside a signature that needs another source, and of the whole of a
+    node whose parts fail.
 
     Where claims accuse somebody, it tells the part of that place, or a cause of no node that may
     explain it; where a signature convicts somebody, the part of what claims accuse alone, or one
@@ -50,16 +96,12 @@ def select_unfamiliar(
     and no other; what several nodes surely tell of something outside of them is heard whomever
     claims accuse.
     """
-    if not dated.unfamiliar or not stop.trouble:
-        return []
     fleet, known = dated.fleet, dated.evidence
     nodes = fleet.seated or frozenset(fleet.nodes)
     rows = [
         placed
-        for row in dated.unfamiliar
-        if row.role is EvidenceRole.ROOT
-        and row.category is not None
-        and Trait.OUTLIVED not in row.traits
+        for row in readings
+        if Trait.OUTLIVED not in row.traits
         and (placed := _date_by_text(_place_by_name(row, fleet, nodes))).node not in strange
     ]
     telling = [row for row in known if _tells_a_cause(row, stop)]
@@ -68,7 +110,6 @@ def select_unfamiliar(
         if row.is_firm:
             firm[row.node].append(row)
     hinted = {row.node for row in telling}
-    accusing = [claim for claim in claims if is_accusing(claim)]
     claims_on: dict[str | None, list[Finding]] = defaultdict(list)
     for claim in accusing:
         for node in dict.fromkeys(_list_nodes(claim, fleet)):
@@ -84,8 +125,8 @@ def select_unfamiliar(
         is_late = when is When.AFTER and (row.node in accused or not accusing)
         # Of its own log a process that is accused says at its end why, whatever the clocks say.
         is_own = when is When.UNDATED and row.rank is not None and row.node in accused
-        is_alert = when is When.UNDATED and row.node in nodes and _is_alert(row, fleet)
-        is_near = when is When.AT or is_late or is_own or is_alert
+        is_told = row.node in nodes and _is_told_of_node(row, fleet, stop)
+        is_near = when is When.AT or is_late or is_own or is_told
         if is_near and _may_explain(row, accusing, claims_on):
             found[row.node].append(row)
     everywhere = _find_everywhere(found, len(nodes))
@@ -224,11 +265,17 @@ def _find_everywhere(
 _UTC: Final = compile_re(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
 
-def _is_alert(row: Evidence, fleet: JobPlacement) -> bool:
-    """Whether a row names its node and no time: an alert that somebody put beside the logs is about
-    this stop.
+def _is_told_of_node(row: Evidence, fleet: JobPlacement, stop: Stop) -> bool:
+    """Whether a row names its node, as alerts and people do, and no time, or one in the hours after
+    the stop, in which they find out what it was.
     """
-    return not _UTC.search(row.text) and fleet.find_only_named_node(row.text) == row.node
+    if row.rank is not None or fleet.find_only_named_node(row.text) != row.node:
+        return False
+    if row.at_ns is None:
+        return not _UTC.search(row.text)
+    end_ns = stop.end_ns if stop.end_ns is not None else stop.start_ns
+    is_after = stop.of(row) in (When.AFTER, When.TEARDOWN)
+    return is_after and end_ns is not None and row.at_ns - end_ns <= _FOUND_OUT_S * SECOND
 
 
 def _date_by_text(row: Evidence) -> Evidence:

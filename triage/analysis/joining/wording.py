@@ -7,7 +7,7 @@ from typing import Final
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Domain, DomainKind, Unplaced
 from triage.domain.category import GPU_PARTS, SOFTWARE, Action, Category, Role
-from triage.domain.evidence import KERNEL_KINDS, LEARNED, OWN_ACTION, Evidence, RowOrigin
+from triage.domain.evidence import KERNEL_KINDS, LEARNED, OWN_ACTION, UNREAD, Evidence, RowOrigin
 from triage.domain.finding import Finding
 from triage.domain.report import Because, Suspect, Victims
 
@@ -128,6 +128,8 @@ def _build_reason(row: Evidence, node: str | None) -> Because:
     detector = row.signature if row.is_own else f"{source}.{row.kind}"
     if row.signature == LEARNED:
         text += f" (in words that no signature knows: read like what {row.fields['like']} prints)"
+    elif row.signature == UNREAD:
+        text += " (in words that nobody knows: it may tell nothing)"
     return Because(detector, text, row.artifact, row.line, row.at)
 
 

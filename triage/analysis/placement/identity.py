@@ -6,7 +6,7 @@ lie in. Where two sources disagree the better one is believed and the disagreeme
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -172,14 +172,32 @@ class _SeatClaims:
         nodes.
         """
         names, listed = self.names, {parse_plain_host(node) for node in sure}
+        told: dict[str, set[str]] = defaultdict(set)
+        of_file: dict[str, set[tuple[str, str]]] = defaultdict(set)
         for row in rows:
             address = row.fields.get("address")
-            of_another = ACTOR in row.fields and BY_FILE in row.fields
-            if address is not None and row.node is not None and not of_another:
-                host = parse_plain_host(address)
-                # A log may call its node by the address alone, which then stands for itself.
-                if names.get(host, host) == host and host not in listed:
-                    names[host] = self.own_name(row.node)
+            if address is None or row.node is None:
+                continue
+            pair = (parse_plain_host(address), self.own_name(row.node))
+            if ACTOR in row.fields and BY_FILE in row.fields:
+                of_file[row.artifact].add(pair)
+            else:
+                told[pair[0]].add(pair[1])
+        for host, nodes in told.items():
+            self._add_address(host, min(nodes), listed)
+        # A driver prints the addresses of others' processes too; its own file holds no other.
+        alone = {pair for pairs in of_file.values() if len(pairs) == 1 for pair in pairs}
+        shared = Counter(host for host, _ in alone)
+        for host, node in sorted(alone):
+            if shared[host] == 1:
+                self._add_address(host, node, listed)
+
+    def _add_address(self, host: str, node: str, listed: Set[str]) -> None:
+        """An address as a further name; a log may call its node by the address alone, which then
+        stands for itself.
+        """
+        if self.names.get(host, host) == host and host not in listed:
+            self.names[host] = node
 
     def add_row(self, source: str, row: Evidence, rank: int) -> None:
         """What a line says of the seat of a rank."""

@@ -5,7 +5,7 @@ NVIDIA's exporters are known here.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from triage.domain.patterns import compile_re
@@ -33,17 +33,21 @@ def iterate_node_labels(labels: Mapping[str, str]) -> Iterator[str]:
 
 def compose_alert(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
     """The alert as a kernel would have said it; an Xid as the driver prints it."""
+    texts = [annotations.get(name, "") for name in ("summary", "message", "description")]
+    parts = [labels.get("alertname", ""), *texts]
     said = format_one_line(
-        annotations.get("description")
-        or annotations.get("summary")
-        or annotations.get("message")
-        or labels.get("alertname", "")
+        ": ".join(one for one in dict.fromkeys(parts) if one and not _is_within(one, parts))
     )[:_MAX_TEXT]
     code = next((labels[key] for key in _XID_LABELS if _XID.fullmatch(labels.get(key, ""))), None)
     bus = next((labels[key] for key in _BUS_LABELS if _BUS.fullmatch(labels.get(key, ""))), None)
     if code is not None and bus is not None:
         return f"NVRM: Xid (PCI:{bus}): {code}, {said}"
     return said
+
+
+def _is_within(text: str, others: Iterable[str]) -> bool:
+    """Whether another of the texts says it too, and more."""
+    return any(text != other and text in other for other in others)
 
 
 def keep_texts(value: object) -> dict[str, str]:

@@ -25,6 +25,10 @@ _TIME_COLUMNS: Final = (
 _WORD_COLUMNS: Final = ("description", "message", "event description", "event message", "event")
 _SENSOR_COLUMNS: Final = ("sensor name", "sensor", "component", "source", "entity", "fru")
 _SEVERITY_COLUMNS: Final = ("severity", "level", "event severity")
+_OF_A_CONTROLLER: Final = frozenset(
+    {"sensor name", "sensor", "sensor type", "event id", "eventid", "class", "fru", "entity"}
+)
+_JOINTS: Final = compile_re("[ _-]+")
 _HOST_COLUMNS: Final = ("host", "hostname", "node", "node name", "server", "system name", "bmc")
 
 
@@ -71,7 +75,7 @@ def _split_cells(line: str, delimiter: str) -> list[str]:
 def _map_table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
     """The columns of a controller's list by what they hold; None for any other first line."""
     delimiter = max(",;\t|", key=line.count)
-    names = [one.strip().strip('"').strip().lower() for one in line.split(delimiter)]
+    names = [_JOINTS.sub(" ", one.strip(' "').lower()) for one in line.split(delimiter)]
     if not 3 <= len(names) <= 24 or len(line) > 1000:
         return None
 
@@ -89,9 +93,7 @@ def _map_table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
     if index["time"] is None or index["words"] is None or not told:
         return None
     # "Time,Level,Message" may head anything; a controller's list names sensors, classes or ids.
-    if not {"sensor name", "sensor", "sensor type", "event id", "class", "fru", "entity"} & {
-        *names
-    }:
+    if not _OF_A_CONTROLLER & {*names}:
         return None
     return delimiter, index
 

@@ -164,12 +164,14 @@ class Boots:
     ) -> str | None:
         """Date a span by what others print, and say by what; None where nothing does."""
         rows, node, newest = span.rows, span.node, span.last_ns
+        own = _find_boot_by_own_words(rows, newest, least=2 if later is None else 1)
         ways = {
             "what other logs report too": _find_boot_by_lines(rows, node, told)
             or _find_boot_by_processes(rows, node, told),
-            "the wall time in its own lines": self.of_the_incident(
-                _find_boot_by_own_words(rows, newest), newest
-            ),
+            # What stands above another boot of its log ended at any time before that.
+            "the wall time in its own lines": own
+            if later is not None
+            else self.of_the_incident(own, newest),
             "what follows on other nodes at one moment": self.of_the_incident(
                 _find_boot_by_moment(rows, told), newest
             ),
@@ -277,8 +279,8 @@ def _find_boot_by_processes(
     return _choose_agreed(found, error_ns=_TOGETHER_NS) if len(found) > 1 else None
 
 
-def _find_boot_by_own_words(rows: Sequence[Evidence], newest_ns: int) -> _Boot | None:
-    """By the wall times that the kernel wrote: two audit records that agree, else the start.
+def _find_boot_by_own_words(rows: Sequence[Evidence], newest_ns: int, least: int) -> _Boot | None:
+    """By the wall times that the kernel wrote: ``least`` audit records that agree, else the start.
 
     ``newest_ns`` is the last uptime in the log: the longer it ran, the less sure is its start.
     """
@@ -291,7 +293,7 @@ def _find_boot_by_own_words(rows: Sequence[Evidence], newest_ns: int) -> _Boot |
             audited.append((uptime_ns, int(record[1] + record[2]) * _MS_NS - uptime_ns))
         elif clock := _CLOCK_SET.search(row.text):
             started.append(int(clock[1]) * SECOND_NS - uptime_ns)
-    if len(audited) > 1:
+    if len(audited) >= least:
         (first_ns, _), (last_ns, boot_ns) = min(audited), max(audited)
         if _spread(boot for _, boot in audited) <= _TOGETHER_NS + _estimate_drift_ns(
             last_ns - first_ns

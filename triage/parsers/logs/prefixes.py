@@ -138,6 +138,12 @@ def take_uptime(envelope: Envelope, match: "re.Match[str]") -> bool:
     return True
 
 
+def take_epoch(envelope: Envelope, match: "re.Match[str]") -> bool:
+    """Seconds since 1970, in brackets and without a fraction."""
+    envelope.clock(make_uptime(match["whole"], None))
+    return True
+
+
 def take_delta(envelope: Envelope, match: "re.Match[str]") -> bool:
     """The time since the line before."""
     digits = match["fraction"]
