@@ -77,6 +77,8 @@ class Trait(StrEnum):
     """No signature knows its words; the trained reader says what they are likely to tell."""
     ANY_WORDS = "any_words"
     """The form of an error in any words, of which the trained reader may know the cause."""
+    FOUND_OUT = "found_out"
+    """Somebody who looked into the stop tells what it was, whenever that is written."""
     TOLD_TOGETHER = "told_together"
     """Another node says the same of one server, or in the same words, within a minute."""
 

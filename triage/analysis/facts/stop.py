@@ -162,6 +162,8 @@ class Stop:
         """Where a row of evidence lies; a flood that lasts into the stop is not of another day."""
         if Trait.OUTLIVED in row.traits:
             return When.BEFORE
+        if Trait.FOUND_OUT in row.traits:
+            return When.UNDATED
         if self.is_of_another_life(row):
             return When.STALE
         if self._is_of_its_end(row):

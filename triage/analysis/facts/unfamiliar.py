@@ -15,11 +15,12 @@ from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.analysis.joining.claims import is_accusing, leaves_part_open, says_why_it_stalls
 from triage.analysis.joining.hypothesis import get_score, is_sure_reading
 from triage.analysis.placement.identity import JobPlacement
-from triage.domain.category import HARDWARE, OF_THE_WHOLE_NODE, Category
-from triage.domain.evidence import BY_FILE, UNREAD, Evidence, EvidenceRole, Trait
+from triage.domain.category import HARDWARE, OF_THE_WHOLE_NODE, SOFTWARE, Category
+from triage.domain.evidence import BY_FILE, UNREAD, Blame, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.patterns import compile_re
 from triage.parsers.logs.stamps import read_time
+from triage.reader.features import normalize_line
 
 _RANK: Final = compile_re(r"\b[Rr]ank[ =:]{1,2}(\d{1,7})\b")
 # What one process finds by comparing those of all, and says of another.
@@ -35,7 +36,7 @@ _PARTS_FAIL_NS: Final = 5 * SECOND
 # A node prints few lines that nobody knows about one fault; of more none is special.
 _MOST_OF_A_NODE: Final = 8
 # For so long after a stop people write what they find of it.
-_FOUND_OUT_S: Final = 12 * 3600
+_FOUND_OUT_S: Final = 48 * 3600
 # A line that may tell nothing at all is worth naming where its category is likelier than not.
 _LEAST_GUESS: Final = 0.5
 
@@ -59,7 +60,15 @@ def select_unfamiliar(
         return selected
     if any(_tells_a_cause(row, stop) for row in dated.evidence):
         return []
-    guesses = [guess for row in dated.unfamiliar if (guess := _guess_cause(row)) is not None]
+    # What is printed elsewhere, or at another time too, tells of no stop.
+    printed = Counter(normalize_line(row.text) for row in dated.unfamiliar)
+    guesses = [
+        guess
+        for row in dated.unfamiliar
+        if row.count == 1
+        and printed[normalize_line(row.text)] == 1
+        and (guess := _guess_cause(row)) is not None
+    ]
     found = [
         row
         for row in _select_readings(guesses, dated, accusing, stop, strange)
@@ -68,7 +77,9 @@ def select_unfamiliar(
     if accusing:
         accused = {node for claim in accusing for node in _list_nodes(claim, dated.fleet)}
         return [row for row in found if row.node in accused]
-    return found if len({row.node for row in found}) == 1 else []
+    # A program that fails in unknown words fails everywhere.
+    of_a_program = {row.category for row in found} <= SOFTWARE
+    return found if of_a_program or len({row.node for row in found}) == 1 else []
 
 
 def _guess_cause(row: Evidence) -> Evidence | None:
@@ -99,7 +110,7 @@ def _select_readings(
     fleet, known = dated.fleet, dated.evidence
     nodes = fleet.seated or frozenset(fleet.nodes)
     rows = [
-        placed
+        _mark_found_out(placed, fleet, nodes, stop)
         for row in readings
         if Trait.OUTLIVED not in row.traits
         and (placed := _date_by_text(_place_by_name(row, fleet, nodes))).node not in strange
@@ -125,7 +136,7 @@ def _select_readings(
         is_late = when is When.AFTER and (row.node in accused or not accusing)
         # Of its own log a process that is accused says at its end why, whatever the clocks say.
         is_own = when is When.UNDATED and row.rank is not None and row.node in accused
-        is_told = row.node in nodes and _is_told_of_node(row, fleet, stop)
+        is_told = Trait.FOUND_OUT in row.traits
         is_near = when is When.AT or is_late or is_own or is_told
         if is_near and _may_explain(row, accusing, claims_on):
             found[row.node].append(row)
@@ -138,7 +149,7 @@ def _select_readings(
         known_of = firm if is_sure_reading(row) else hinted
         if node in known_of:
             return False
-        of_its_place = node in accused or row.category in _OF_NO_NODE
+        of_its_place = node in accused or row.category in _OF_NO_NODE | SOFTWARE
         return of_its_place or not (known_of or row.category in everywhere)
 
     chosen = [
@@ -265,17 +276,25 @@ def _find_everywhere(
 _UTC: Final = compile_re(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
 
-def _is_told_of_node(row: Evidence, fleet: JobPlacement, stop: Stop) -> bool:
-    """Whether a row names its node, as alerts and people do, and no time, or one in the hours after
-    the stop, in which they find out what it was.
+def _mark_found_out(row: Evidence, fleet: JobPlacement, nodes: Set[str], stop: Stop) -> Evidence:
+    """A row that names its node, or tells of what nodes share, as alerts and people do: without a
+    time, or in the hours after the stop, in which they find out what it was.
     """
-    if row.rank is not None or fleet.find_only_named_node(row.text) != row.node:
-        return False
+    if row.rank is not None or BY_FILE in row.fields:
+        return row
+    names_node = row.node in nodes and fleet.find_only_named_node(row.text) == row.node
+    if not names_node and (row.node is not None or row.category not in _OF_NO_NODE):
+        return row
     if row.at_ns is None:
-        return not _UTC.search(row.text)
-    end_ns = stop.end_ns if stop.end_ns is not None else stop.start_ns
-    is_after = stop.of(row) in (When.AFTER, When.TEARDOWN)
-    return is_after and end_ns is not None and row.at_ns - end_ns <= _FOUND_OUT_S * SECOND
+        told = names_node and not _UTC.search(row.text)
+    else:
+        end_ns = stop.end_ns if stop.end_ns is not None else stop.start_ns
+        is_after = stop.of(row) in (When.AFTER, When.TEARDOWN)
+        told = is_after and end_ns is not None and row.at_ns - end_ns <= _FOUND_OUT_S * SECOND
+    if not told:
+        return row
+    blame = row.blame if names_node else Blame.SHARED
+    return replace(row, traits=row.traits | {Trait.FOUND_OUT}, blame=blame)
 
 
 def _date_by_text(row: Evidence) -> Evidence:

@@ -29,6 +29,7 @@ from triage.analysis.joining.followers import (
 )
 from triage.analysis.joining.hypothesis import Hypothesis, get_time_key, select_earliest
 from triage.analysis.joining.open_parts import (
+    tell_open_gpu,
     tell_open_ones,
     tell_unnamed_ones,
     tell_whole_node,
@@ -191,6 +192,7 @@ def _build_hypotheses_at(
     tell_open_ones(grouped, stop)
     tell_unnamed_ones(grouped, place, placement)
     tell_whole_node(grouped, stop)
+    tell_open_gpu(grouped)
     hit: dict[Category | None, set[int | None]] = defaultdict(set)
     for index, parent in parents.items():
         if is_by_process(rows[index]) or is_lost_gpu(rows[index]):

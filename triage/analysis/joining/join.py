@@ -220,5 +220,6 @@ def _promote_consequences(evidence: Iterable[Evidence]) -> list[Evidence]:
         if row.role is EvidenceRole.CONSEQUENCE
         and row.category not in _UNNAMED
         and row.kind not in _SAYS_NOTHING_ALONE
+        and Trait.TEARDOWN not in row.traits
         and not (waited and row.traits & {Trait.ENDS_JOB, Trait.RENDEZVOUS})
     ]

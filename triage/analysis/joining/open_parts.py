@@ -16,7 +16,13 @@ from triage.analysis.joining.hypothesis import (
 )
 from triage.analysis.joining.place import AtNode, Place
 from triage.analysis.placement.topology import Placement
-from triage.domain.category import HARDWARE, OF_THE_WHOLE_NODE, SOFTWARE, Category
+from triage.domain.category import (
+    GPU_PARTS,
+    HARDWARE,
+    OF_THE_WHOLE_NODE,
+    SOFTWARE,
+    Category,
+)
 from triage.domain.evidence import KERNEL_KINDS, Evidence, Kind, Trait
 
 
@@ -77,6 +83,15 @@ def tell_whole_node(grouped: dict[Category, list[Evidence]], stop: Stop) -> None
         for row in grouped.pop(name)
     ]
     grouped[whole[0]] = sorted([*grouped[whole[0]], *rows], key=get_time_key)
+
+
+def tell_open_gpu(grouped: dict[Category, list[Evidence]]) -> None:
+    """What the reader takes for a GPU and for one part of it is that part."""
+    own = grouped.get(Category.GPU, [])
+    parts = [name for name in grouped if name in GPU_PARTS and name is not Category.GPU]
+    if own and len(parts) == 1 and all(Trait.UNFAMILIAR in row.traits for row in own):
+        rows = [*grouped[parts[0]], *grouped.pop(Category.GPU)]
+        grouped[parts[0]] = sorted(rows, key=get_time_key)
 
 
 def _has_named_part(row: Evidence, stop: Stop) -> bool:

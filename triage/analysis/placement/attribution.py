@@ -30,6 +30,7 @@ from triage.domain.evidence import (
     Blame,
     Evidence,
     Kind,
+    Trait,
 )
 from triage.domain.hosts import make_natural_key
 from triage.domain.patterns import compile_re
@@ -109,6 +110,10 @@ def _place_by_first_word(row: Evidence, fleet: JobPlacement, known: Set[str]) ->
     if node is None and row.node is None and row.blame is Blame.SELF and row.peer is None:
         node = fleet.find_only_named_node(row.text) if row.kind not in _OF_PROCESSES else None
         node = node if node in known else None
+        asked = node is None and row.kind not in _OF_PROCESSES
+        sister = fleet.find_sister(row.text) if asked else None
+        if sister is not None:
+            return replace(row, node=sister, traits=row.traits | {Trait.NOT_THE_JOB})
     return row if node is None else replace(_drop_file_node(row), node=node)
 
 

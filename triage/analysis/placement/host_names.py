@@ -70,12 +70,12 @@ def map_canonical_names(known: Iterable[str], rows: Iterable[Evidence]) -> dict[
         names.setdefault(short, "" if several else first)
     spelled = sorted({row.node for row in rows if row.node is not None}, key=lambda n: (len(n), n))
     shapes = {
-        _mask_numbers(name) for name in spelled if parse_full_host(name) == parse_plain_host(name)
+        mask_numbers(name) for name in spelled if parse_full_host(name) == parse_plain_host(name)
     }
     for name in spelled:
         short = name.partition(".")[0]
         # Its sister nodes are called without their domain.
-        alike = parse_plain_host(name) == short.lower() and _mask_numbers(short) in shapes
+        alike = parse_plain_host(name) == short.lower() and mask_numbers(short) in shapes
         names.setdefault(parse_plain_host(name), short if alike else name)
     for name in _find_prefixed_names(spelled):
         if name not in known:
@@ -100,7 +100,7 @@ def _find_prefixed_names(spelled: Sequence[str]) -> list[str]:
     ]
 
 
-def _mask_numbers(name: str) -> str:
+def mask_numbers(name: str) -> str:
     """A name whatever its numbers: that of its sister nodes, too."""
     return re.sub(r"\d", "0", name.lower())
 

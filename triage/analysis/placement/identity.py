@@ -5,15 +5,18 @@ torchelastic's tables and events, prefixes of lines in files of one node, and th
 lie in. Where two sources disagree the better one is believed and the disagreement is told.
 """
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 from triage.analysis.placement.files_of_nodes import USUAL_RANKS, gathered_by_their_lines
 from triage.analysis.placement.gpu_names import JOINED, infer_layout
 from triage.analysis.placement.host_names import (
     map_canonical_names,
+    mask_numbers,
     name_in,
     parse_plain_host,
     with_pods,
@@ -112,6 +115,33 @@ class JobPlacement:
         named = {self.find_named_node(word) for word in _NAMES.findall(text)} - {None}
         return named.pop() if len(named) == 1 else None
 
+    def find_sister(self, text: str) -> str | None:
+        """The one node that a text names and that is called as the job's are, but is none of them:
+        tlc53g53 beside tlc04g33.
+        """
+        forms = _collect_forms(self.seated)
+        sisters = {
+            word.rstrip(".:")
+            for word in _NAMES.findall(text)
+            if mask_numbers(word.rstrip(".:")) in forms
+            and _DEVICE.fullmatch(word) is None
+            and self.node_of_address(word) is None
+        }
+        return sisters.pop() if len(sisters) == 1 else None
+
+
+@lru_cache(64)
+def _collect_forms(names: frozenset[str]) -> frozenset[str]:
+    """How several of ``names`` are called, whatever their numbers."""
+    return frozenset(form for form, num in Counter(map(mask_numbers, names)).items() if num > 1)
+
+
+# What a node has several of, and what nodes are called after.
+_DEVICE: Final = compile_re(
+    r"(?:gpu|cuda|card|dev(?:ice)?|nvme|sd|cpu|rank|eth|ib|ibs|en\w|mlx\d_|hca|cxi|port|lane|link)\d+",
+    re.IGNORECASE,
+)
+
 
 class _Claims:
     """What each source says, the first to say it believed."""
@@ -172,32 +202,14 @@ class _SeatClaims:
         nodes.
         """
         names, listed = self.names, {parse_plain_host(node) for node in sure}
-        told: dict[str, set[str]] = defaultdict(set)
-        of_file: dict[str, set[tuple[str, str]]] = defaultdict(set)
         for row in rows:
             address = row.fields.get("address")
-            if address is None or row.node is None:
-                continue
-            pair = (parse_plain_host(address), self.own_name(row.node))
-            if ACTOR in row.fields and BY_FILE in row.fields:
-                of_file[row.artifact].add(pair)
-            else:
-                told[pair[0]].add(pair[1])
-        for host, nodes in told.items():
-            self._add_address(host, min(nodes), listed)
-        # A driver prints the addresses of others' processes too; its own file holds no other.
-        alone = {pair for pairs in of_file.values() if len(pairs) == 1 for pair in pairs}
-        shared = Counter(host for host, _ in alone)
-        for host, node in sorted(alone):
-            if shared[host] == 1:
-                self._add_address(host, node, listed)
-
-    def _add_address(self, host: str, node: str, listed: Set[str]) -> None:
-        """An address as a further name; a log may call its node by the address alone, which then
-        stands for itself.
-        """
-        if self.names.get(host, host) == host and host not in listed:
-            self.names[host] = node
+            of_another = ACTOR in row.fields and BY_FILE in row.fields
+            if address is not None and row.node is not None and not of_another:
+                host = parse_plain_host(address)
+                # A log may call its node by the address alone, which then stands for itself.
+                if names.get(host, host) == host and host not in listed:
+                    names[host] = self.own_name(row.node)
 
     def add_row(self, source: str, row: Evidence, rank: int) -> None:
         """What a line says of the seat of a rank."""

@@ -371,7 +371,7 @@ _STATES: Final = {"healthy": PASS, "warning": WARN, "failure": FAIL}
 _SYSTEMS: Final = {name: Category(word) for name, word in DATA["of_system"].items()}
 _NEARER: Final = frozenset(
     {
-        Category.NVLINK, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP,
+        Category.GPU, Category.NVLINK, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP,
         Category.GPU_THERMAL, Category.IO_BOARD,
     }
 )  # fmt: skip
@@ -460,13 +460,14 @@ def read_health_json(text: str, reading: Reading) -> None:
 
 
 def _read_entity(entity: str, tree: _Json, reading: Reading) -> None:
-    found, state = list(_iterate_systems(tree, 0)), find_text(tree, "value")
+    found = list(_iterate_systems(tree, 0))
+    state = find_text(tree, "value") or find_text(tree, _WHOLE)
     if not found and state:
         _add_system(entity, "", state, "", 1, reading)
     for name, system in found:
         pieces = system.get("overflow")
         parts = [one for one in pieces if isinstance(one, str)] if isinstance(pieces, list) else []
-        message = " ".join(parts)[:_MAX_WORDS]
+        message = (" ".join(parts) or find_text(system, "Error", "error"))[:_MAX_WORDS]
         _add_system(entity, name, find_text(system, "value"), message, 1, reading)
 
 
@@ -480,7 +481,7 @@ def _iterate_systems(tree: _Json, depth: int) -> Iterator[tuple[str, _Json]]:
 
 
 def iterate_children(tree: _Json) -> Iterator[tuple[str, _Json]]:
-    found = tree.get("children")
+    found = tree.get("children", tree)
     for name, child in (found if isinstance(found, Mapping) else {}).items():
         if isinstance(child, Mapping):
             yield str(name), child

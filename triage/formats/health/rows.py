@@ -67,6 +67,11 @@ _OPTIONAL: Final = compile_re(r"\[([^\[\]]*)\]|([^\[\]]+)")
 _MAX_LISTED: Final = 4
 _MAX_NODE: Final = 256
 _MAX_DOCUMENT_LINE: Final = 64 << 10
+# The host that a syslog, or a launcher, puts before what a tool prints.
+_SAID_BY: Final = "said_by"
+_HOST: Final = compile_re(
+    r"(?:^|\s)\[?([A-Za-z][\w.-]{0,252}\d[\w.-]{0,60})\]?:?(?:\s+\w{1,40}(?:\[\d{1,8}\])?:)?\s*$"
+)
 
 _Values = Callable[[str], str]
 """The value of a name, empty for none."""
@@ -183,9 +188,11 @@ class ResultSpec:
             category = None
         elif complaint.follows and self.follows and outcome is FAIL:
             outcome = WARN
-        at, node = self.fill("at", values), self.fill("node", values)[:_MAX_NODE] or None
+        at, node = self.fill("at", values), self.fill("node", values) or values(_SAID_BY)
         detail, dated = self.fill("detail", values), parse_zoned_time(at) if at else None
-        reading.add(check, outcome, part, detail, category, line, at=dated, node=node)
+        reading.add(
+            check, outcome, part, detail, category, line, at=dated, node=node[:_MAX_NODE] or None
+        )
 
 
 @dataclass(frozen=True)
@@ -207,6 +214,12 @@ class Row:
         """What the pattern finds: at the beginning of the line where it begins with ``^``."""
         compiled = re.compile(self.pattern.removeprefix("^"))
         return compiled.match if self.pattern.startswith("^") else compiled.search
+
+
+def _find_host(before: str) -> str:
+    """The host that stands before what a tool prints; empty for none."""
+    found = _HOST.search(before[-400:]) if before else None
+    return "" if found is None else found[1].rstrip(".:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +254,7 @@ class Lines:
                     reading.saw(index)
                 if row.told is not None:
                     values = {**kept, **groups, "line": line}
+                    values[_SAID_BY] = _find_host(line[: found.start()])
                     row.told.tell(lambda name, known=values: known.get(name, ""), index, reading)  # type: ignore[misc]
                 break
             else:

@@ -44,6 +44,11 @@ _SERVICES: Final = compile_re(
     rb"(?:systemd(?:-\w{3,20})?|kernel|CRON|crond?|sshd|dbus(?:-daemon)?|NetworkManager|rsyslogd"
     rb"|snapd|anacron|auditd|chronyd|polkitd|sudo|su|dhclient|rtkit-daemon|irqbalance)"
     rb"(?:(?:\[\d{1,9}\])?: | (?:-|\d{1,9}) [^ \n]{1,32} [-\[]|\")"
+    # So do those of schedulers and monitors: PBS, Slurm, Flux, LSF, Nagios.
+    rb"|;[0-9a-f]{4};(?:Server@|pbs_)|\b_job_complete: JobId=|\b_slurm_rpc_\w{1,60}:"
+    rb"|\bsched: Allocate JobId="
+    rb"|\bsched-fluxion-\w{1,40}\.|\bJob <\d{1,12}> (?:dispatched|done|started|submitted)\b"
+    rb"|\bSERVICE ALERT: |\b(?:PROBLEM|RECOVERY) [\w.-]{1,253}/\w"
 )
 # When a tool made its report: `nvidia-smi -q`.
 _MADE_AT: Final = compile_re(r"Timestamp[ \t]{1,60}: (.{10,40})$")

@@ -69,7 +69,9 @@ _NO_NODE: Final = compile_re(
     r"|time|date|log|output|traceback|note|nvrm|srun|slurmstepd|mpirun|task|run|master|line)$"
 )
 # Where all lines of a log begin with a label, what follows it may be anything.
-NUMBER_LABEL: Final = compile_re(r" {0,8}(?:(\d{1,6}): ?|\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)")
+NUMBER_LABEL: Final = compile_re(
+    r" {0,8}(?:(\d{1,6})(?:: ?|\| )|\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)"
+)
 # "trainer-2-0: ", "[cn-101-1] ", "worker-1  | ", "10.0.0.7: ", and "trainer-2-0 pytorch " as
 # kubectl puts a pod and its container before what they say; "[default0]:" and "[rank3]:" are read
 # as what they are.

@@ -475,7 +475,12 @@ class LogReader:
         """What a trained reader takes the lines for that no signature knows."""
         known = {group.first_line for group in self.groups.values() if group is not None}
         known |= self.harmless
-        unknown = [row for row in self.list_masks() if row[2] not in known]
+        unknown = [
+            row
+            for row in self.list_masks()
+            if row[2] not in known
+            and _FRAME.search(self.buffer, max(row[6] - 400, 0), row[6]) is None
+        ]
         unknown.sort(key=lambda row: -row[3])
         unknown = sorted(unknown[: self.bounds.unfamiliar], key=lambda row: row[2])
         lines = [self.buffer[row[6] : min(row[7], row[6] + _LAST_BYTES)] for row in unknown]
@@ -502,5 +507,9 @@ def _join_program(envelope: Envelope) -> str:
     return f"{envelope.program or ''} {envelope.text}".strip()
 
 
+# Behind where a frame of a traceback is stands its code, which tells nothing.
+_FRAME: Final = compile_re(
+    rb"  File \"[^\"\n]{1,300}\", line \d{1,9}, in [^\n]{1,80}\r?\n[^\n]{0,60}\Z"
+)
 _LINE_ENDS: Final = compile_re(rb"[\r\n]+")
 _LINE: Final = compile_re(rb"[^\r\n]+")

@@ -75,6 +75,11 @@ _FLAG_KEY: Final = compile_re(
     r"(?:.*_)?(?P<flag>(?:hw|sw)_thermal(?:_slowdown)?|hw_slowdown"
     r"|(?:hw_)?power_brake(?:_slowdown)?|thermal_(?:throttle|throttling|throttled|slowdown))"
 )
+# The same in a sentence: "HW thermal slowdown active".
+_SAID: Final = compile_re(
+    r"\b(?P<flag>(?:(?:hw|sw) )?thermal (?:slowdown|throttling))(?: is|:|=)? ?(?:active|engaged)\b",
+    re.IGNORECASE,
+)
 _ON: Final = frozenset({"active", "true", "1", "yes", "on", "asserted", "engaged"})
 _HEX_MASK: Final = compile_re(r"0x[0-9a-f]{1,16}")
 # Bits of NVML's reasons: hardware slowdown, heat as software and hardware see it, the power brake.
@@ -129,6 +134,9 @@ def parse_gpu_reading(text: str) -> GpuReading | None:
     if num_temps > 1:
         return None  # several GPUs in one line
     _take_units(text, reading)
+    if (said := _SAID.search(text)) is not None:
+        reading.names_reasons = True
+        reading.reason(said["flag"].lower())
     if reading.gpu is None and (bus := _BUS.search(text)) is not None:
         reading.gpu = normalize_bus_id(bus[0])
     if reading.index is None and (word := _GPU_WORD.search(text)) is not None:
