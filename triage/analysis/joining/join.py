@@ -6,6 +6,7 @@ from typing import Final
 
 from triage.analysis.facts.stop import ABOUT_THE_STOP, JOB_KINDS, SECOND, Stop, When, is_failing
 from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief, believe
+from triage.analysis.joining.calibration import calibrate, classify_answer
 from triage.analysis.joining.causes import find_causes
 from triage.analysis.joining.claims import join_claims
 from triage.analysis.joining.history import order_by_history
@@ -30,11 +31,14 @@ _TRUST_LOST: Final = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The decision, and all beliefs it was made from, best first."""
+    """The decision, and all beliefs it was made from, best first. ``believed`` is what is believed
+    of the verdict, of which its confidence is made.
+    """
 
     decision: Decision
     beliefs: tuple[Belief, ...]
     stop: Stop
+    believed: float
 
 
 def join(
@@ -83,7 +87,10 @@ def join(
         decision = decide_without_suspects(sources, stop, placement)
     else:
         decision = decide(named, sources, stop, placement)
-    return Ranking(decision, tuple(beliefs), stop)
+    verdict = decision.verdict
+    printed = calibrate(verdict.confidence, classify_answer(verdict, decision.suspects))
+    told = replace(decision, verdict=replace(verdict, confidence=printed))
+    return Ranking(told, tuple(beliefs), stop, verdict.confidence)
 
 
 def _is_given_up_while_slow(sources: Sources, health: Health, stop: Stop) -> bool:
