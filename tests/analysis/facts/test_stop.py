@@ -170,3 +170,28 @@ def test_a_machine_that_went_down_tells_of_its_processor_once_it_is_up_again() -
     assert stop.of(replace(gone, weak=True)) is When.TEARDOWN
     day = T + 86400 * SECOND
     assert stop.of(replace(gone, at_ns=day, last_at_ns=day)) is When.TEARDOWN
+
+
+@pytest.mark.parametrize(
+    ("category", "at_s", "when"),
+    [
+        (Category.SOFTWARE_FRAMEWORK, 1.0, When.AT),
+        (Category.SOFTWARE_FRAMEWORK, 607.0, When.TEARDOWN),
+        (Category.HOST_OOM, 607.0, When.TEARDOWN),
+        (Category.GPU, 607.0, When.AFTER),
+    ],
+)
+def test_processes_crash_when_the_job_is_given_up(
+    category: Category, at_s: float, when: When
+) -> None:
+    stop = Stop(T, T + 605 * SECOND, True, True, True, given_up_ns=T + 600 * SECOND)
+    row = replace(XID, category=category, kind=Kind.KERNEL, at_ns=T + int(at_s * SECOND))
+    assert stop.of(row) is when
+
+
+def test_what_somebody_found_out_is_of_the_stop_whenever_it_is_written() -> None:
+    stop = Stop(T, T + 605 * SECOND, True, True, True, given_up_ns=T + 600 * SECOND)
+    row = replace(XID, at_ns=T + 9000 * SECOND)
+    assert stop.of(row) is When.TEARDOWN
+    told = replace(row, traits=frozenset({Trait.FOUND_OUT}))
+    assert stop.of(told) is When.UNDATED

@@ -1,5 +1,6 @@
 """Single lines that say more together: servers, boots, panics, process numbers, bad rows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,11 @@ from tests.support.job_folders import (
     traceback,
     watchdogs,
 )
+from tests.support.weighing import of
+from triage.analysis.facts.stop import SECOND
+from triage.analysis.facts.told_together import mark_found_again
+from triage.domain.category import Category
+from triage.domain.evidence import EvidenceRole, Kind, Stamp
 
 KERNELS = {f"nodes/{host}/kernel.log": kernel(host) for host in HOSTS}
 LOST = "nfs: server {} not responding, still trying"
@@ -292,3 +298,21 @@ def signalled(pid: int) -> list[str]:
         f"  traceback : Signal 9 (SIGKILL) received by PID {pid}",
     ]
     return [*init_lines(), *steps(), *report, *watchdogs(rank for rank in range(16) if rank != 9)]
+
+
+@pytest.mark.parametrize(
+    ("after_s", "peer", "role"),
+    [(9, "10.1.1.1@o2ib", "advice"), (90, "10.1.1.1@o2ib", "root"), (9, "10.1.1.2@o2ib", "root")],
+    ids=["at once", "later", "another server"],
+)
+def test_a_server_that_is_found_again_at_once_was_a_hitch(
+    after_s: int, peer: str, role: str
+) -> None:
+    lost = of(Category.STORAGE, Kind.STORAGE, "n1", 0.0)
+    lost = replace(lost, peer="10.1.1.1@o2ib", last_stamp=Stamp(uptime_ns=100 * SECOND))
+    back = replace(
+        lost, peer=peer, role=EvidenceRole.NOISE, fields={"cleared": "yes"},
+        last_stamp=Stamp(uptime_ns=(100 + after_s) * SECOND),
+    )  # fmt: skip
+    first, _ = mark_found_again([lost, back])
+    assert first.role == role

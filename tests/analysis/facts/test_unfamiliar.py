@@ -292,3 +292,70 @@ def test_the_part_of_a_place_may_be_found_after_the_stop() -> None:
     told = replace(read("n3", 640.0, Category.GPU_SRAM), fields={"score": "0.95"})
     assert heard(told, known=(ecc,)) == ["n3"]
     assert heard(told) == []
+
+
+def tell(text: str, node: str | None, at_s: float | None, category: Category) -> Evidence:
+    return replace(read(node, at_s, category), text=text, fields={"score": "0.80"})
+
+
+@pytest.mark.parametrize(
+    ("text", "at_s", "nodes"),
+    [
+        ("found it: the cold plate of gpu 0 on n3 is dry", 1500.0, ["n3"]),
+        ("found it: the cold plate of gpu 0 on n3 is dry", None, ["n3"]),
+        ("found it: the cold plate of gpu 0 on n3 is dry", 9 * 86400.0, []),
+        ("found it: the cold plate of gpu 0 is dry", 1500.0, []),
+        ("found it: the cold plates of n3 and n4 are dry", 1500.0, []),
+    ],
+    ids=["after the stop", "without a time", "of another week", "of no node", "of two nodes"],
+)
+def test_who_looked_into_the_stop_tells_of_one_node(
+    text: str, at_s: float | None, nodes: list[str]
+) -> None:
+    node = "n3" if nodes or "n3" in text else None
+    assert heard(tell(text, node, at_s, Category.GPU_THERMAL)) == nodes
+
+
+def test_what_a_node_prints_itself_after_the_stop_is_not_found_out() -> None:
+    own = tell("n3: the card is out of its wits", "n3", 1500.0, Category.NIC)
+    assert heard(replace(own, fields={**own.fields, BY_FILE: "1"})) == []
+
+
+def test_what_nodes_share_may_be_told_later_without_a_node() -> None:
+    told = "the file system lost a rack of its servers, every mount hung"
+    assert heard(tell(told, None, 1500.0, Category.STORAGE)) == [None]
+    assert heard(tell(told, None, 1500.0, Category.SSD)) == []
+
+
+def guess(node: str, score: str = "0.70", count: int = 1, text: str = "it is odd") -> Evidence:
+    made = replace(read(node, signature=UNREAD), also=(Category.NIC,), count=count, text=text)
+    return replace(made, fields={"score": score})
+
+
+@pytest.mark.parametrize(
+    ("rows", "nodes"),
+    [
+        ((guess("n3"),), ["n3"]),
+        ((guess("n3", score="0.40"),), []),
+        ((guess("n3", count=2),), []),
+        ((guess("n3"), guess("n4")), []),
+        ((guess("n3"), guess("n4", text="so is this")), []),
+        ((guess("n3"), read("n5")), ["n5"]),
+    ],
+    ids=["alone", "hardly", "twice", "elsewhere too", "several nodes", "beside a reading"],
+)
+def test_what_may_tell_nothing_is_guessed_at_where_nobody_tells_more(
+    rows: tuple[Evidence, ...], nodes: list[str]
+) -> None:
+    assert heard(*rows) == nodes
+
+
+def test_no_guess_beside_a_cause_that_a_signature_tells() -> None:
+    assert heard(guess("n3"), known=(row("n5", weak=True),)) == []
+
+
+def test_a_cause_that_no_line_places_is_where_a_sure_reading_tells_it() -> None:
+    sure = replace(read("n3", category=Category.HOST_OOM), fields={"score": "0.95"})
+    unplaced = replace(row(None, weak=True), category=Category.HOST_OOM)
+    assert heard(sure, known=(unplaced,)) == ["n3"]
+    assert heard(replace(sure, category=Category.NIC), known=(unplaced,)) == []

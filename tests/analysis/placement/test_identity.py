@@ -12,7 +12,7 @@ from triage.analysis.placement.gpu_names import infer_layout
 from triage.analysis.placement.host_names import parse_plain_host
 from triage.analysis.placement.identity import resolve
 from triage.analysis.placement.order_of_nodes import fill_by_names
-from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import find_inputs
@@ -377,3 +377,40 @@ def test_a_pods_lines_are_on_the_node_that_nccl_names_behind_its_name(tmp_path: 
     job = Job(world_size=16, gpus_per_node=8, nodes=("n1", "n2"))
     seen = attribute(rows, resolve(rows, job, {}))
     assert [row.node for row in seen if error in row.text] == ["n2"]
+
+
+def test_the_pods_that_kubectl_lists_name_nodes_and_addresses() -> None:
+    listed = [
+        row(f"gpu-{k}", signature="kubernetes.pod_listed", kind=Kind.IDENTITY,
+            fields={"pod": f"trainer-{k}", "address": f"10.8.0.{k}"})
+        for k in (1, 2)
+    ]  # fmt: skip
+    fleet = resolve(listed, Job(nodes=("gpu-1", "gpu-2")), {})
+    assert fleet.node_of_address("trainer-2") == "gpu-2"
+    assert fleet.node_of_address("10.8.0.1:54120") == "gpu-1"
+
+
+SISTERS = Job(nodes=("tlc04g33", "tlc05g33", "login"))
+
+
+@pytest.mark.parametrize(
+    ("text", "sister"),
+    [
+        ("PROBLEM tlc53g53/check_gpu CRITICAL - GPU fallen off the bus", "tlc53g53"),
+        ("PROBLEM tlc04g33/check_gpu CRITICAL - GPU fallen off the bus", None),
+        ("tlc53g53 and tlc54g53 are out", None),
+        ("PROBLEM gpu53/check_gpu CRITICAL - GPU fallen off the bus", None),
+    ],
+    ids=["called alike", "of the job", "two", "called otherwise"],
+)
+def test_a_host_that_is_called_as_the_jobs_are_is_another(text: str, sister: str | None) -> None:
+    fleet = resolve([], SISTERS, {})
+    assert fleet.find_sister(text) == sister
+    (placed,) = attribute([row(text=text, kind=Kind.GPU)], fleet)
+    assert (Trait.NOT_THE_JOB in placed.traits) == (sister is not None)
+    assert placed.node == (sister or ("tlc04g33" if "tlc04g33" in text else None))
+
+
+def test_devices_are_no_sisters_of_nodes_that_are_called_like_them() -> None:
+    fleet = resolve([], Job(nodes=("gpu1", "gpu2")), {})
+    assert fleet.find_sister("gpu7 is hot") is None

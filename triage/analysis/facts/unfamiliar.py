@@ -110,7 +110,7 @@ def _select_readings(
     fleet, known = dated.fleet, dated.evidence
     nodes = fleet.seated or frozenset(fleet.nodes)
     rows = [
-        _mark_found_out(placed, fleet, nodes, stop)
+        placed if BY_FILE in row.fields else _mark_found_out(placed, fleet, nodes, stop)
         for row in readings
         if Trait.OUTLIVED not in row.traits
         and (placed := _date_by_text(_place_by_name(row, fleet, nodes))).node not in strange
@@ -127,8 +127,9 @@ def _select_readings(
             claims_on[node].append(claim)
     accused = set(claims_on)
     selected = [*_select_of_whole_nodes(rows, firm, stop), *_select_left_open(rows, firm, stop)]
-    if None in hinted or (firm and not accused):
-        return selected
+    unplaced = [row for row in telling if row.node is None]
+    if unplaced or (firm and not accused):
+        return [*selected, *_select_of_same_cause(rows, unplaced, stop)]
     found: dict[str | None, list[Evidence]] = defaultdict(list)
     for row in rows:
         when = stop.of(row)
@@ -195,8 +196,23 @@ def _select_left_open(
         for row in rows
         if row.node in firm
         and all(row.category in known.also for known in firm[row.node])
-        and stop.of(row) in (When.AT, When.AFTER, When.TEARDOWN)
+        and (Trait.FOUND_OUT in row.traits or stop.of(row) in (When.AT, When.AFTER, When.TEARDOWN))
         and is_sure_reading(row)
+    ]
+
+
+def _select_of_same_cause(
+    rows: Iterable[Evidence], unplaced: Sequence[Evidence], stop: Stop
+) -> list[Evidence]:
+    """What is surely told of one node and of the cause that no line places."""
+    causes = {row.category for row in unplaced} | {one for row in unplaced for one in row.also}
+    return [
+        row
+        for row in rows
+        if row.node is not None
+        and row.category in causes
+        and is_sure_reading(row)
+        and stop.of(row) is When.AT
     ]
 
 
@@ -280,7 +296,7 @@ def _mark_found_out(row: Evidence, fleet: JobPlacement, nodes: Set[str], stop: S
     """A row that names its node, or tells of what nodes share, as alerts and people do: without a
     time, or in the hours after the stop, in which they find out what it was.
     """
-    if row.rank is not None or BY_FILE in row.fields:
+    if row.rank is not None:
         return row
     names_node = row.node in nodes and fleet.find_only_named_node(row.text) == row.node
     if not names_node and (row.node is not None or row.category not in _OF_NO_NODE):

@@ -46,9 +46,13 @@ class Envelope:
             self.stamp = combine_stamps(self.stamp, stamp)
 
     def host(self, name: str | None) -> None:
-        """Take a host name; the outermost counts, it was put there last and on purpose."""
+        """Take a host name; the outermost counts, it was put there last and on purpose.
+
+        What is scraped stands with its port: "n7:9400".
+        """
         if name and self.node is None:
-            self.node = name[:256]
+            host, _, port = name[:256].partition(":")
+            self.node = host if host and port.isdecimal() else name[:256]
 
     def said_by(self, program: str) -> None:
         """Put the name of the program before its words, as most forms of a log print it.
