@@ -114,8 +114,7 @@ def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, An
         "/v1/subscriptions", "/v1/subscriptions/{id}", "/v1/subscriptions/{id}/deliveries",
         "/v1/deliveries/{id}/resend",
         "/v1/artifacts/{id}", "/v1/incidents/{id}",
-        "/v1/incidents/{id}/actions", "/v1/actions/{id}/approve", "/v1/actions/{id}/refuse",
-        "/v1/actions/{id}/undo",
+        "/v1/incidents/{id}/actions", "/v1/actions/{id}/{decision}",
     }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ Exit status:
   3  not done: left alone, failed, or refused by the scheduler
 """
 _NOT_DONE: Final = 3
-_LEFT: Final = ("left_alone", "failed", "refused", "expired")
+_LEFT: Final = ("left_alone", "failed", "expired")
 _EVERY_S: Final = 0.5
 _VERBS: Final = {
     "drain": "Let no new work be placed on the convicted nodes; what runs there goes on.",
@@ -47,7 +47,6 @@ _VERBS: Final = {
 }
 _DECISIONS: Final = {
     "approve": "Approve a proposal, and wait for what becomes of it.",
-    "refuse": "Say no to a proposal.",
     "undo": "Take back what was done: an exclusion at once, a drain where it is still ours.",
 }
 
@@ -73,9 +72,11 @@ def _add_verb(verb: str) -> None:
         with open_client(url, token_file, ca_file) as client:
             flags = {"dry_run": dry_run, "approve": approve}
             found = _call_service(client.acts.ask, incident_id, verb, node=node, **flags)
-            for one in found["would"]:
+            if not dry_run:
+                return _show_at_end(client, found["actions"], wait)
+            for one in found["actions"]:
                 typer.echo(format_one_line(f"would {one['verb']} {one['node']}: {one['why']}"))
-            return _show_at_end(client, found["actions"], wait)
+        return 0
 
     app.command(verb, help=_VERBS[verb])(command)
 
@@ -105,8 +106,7 @@ def _add_decision(decision: str) -> None:
                 if not ids:
                     raise UsageError(f"nothing that was done for {subject} can be undone")
             acts = [_call_service(client.acts.decide, one, decision) for one in ids]
-            status = _show_at_end(client, acts, wait)
-        return 0 if decision == "refuse" else status
+            return _show_at_end(client, acts, wait)
 
     app.command(decision, help=_DECISIONS[decision])(command)
 
