@@ -9,7 +9,7 @@ decided.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -94,11 +94,9 @@ class ActWriter:
         return {
             "cluster_id": standing.cluster_id,
             "incident_id": incident.id,
-            "node": one.node,
+            **asdict(one),
             "verb": verb,
             "system": self.settings.act_system,
-            "category": one.category,
-            "confidence": one.confidence,
             "revision": incident.revision,
             "why": why,
             **self._due(by, **how),
@@ -170,8 +168,7 @@ class ActWriter:
         # A worker that does the act holds its work first, then the act: so does everybody.
         work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
         asked = acts.change(self.session, one.id, one.state, **clean, **values)
-        again = self.find(one.id)
-        return self.begin(again) if asked else again
+        return self.begin(asked) if asked else self.find(one.id)
 
     def begin(self, one: NodeActView) -> NodeActView:
         """An act was asked for: a proposal waits until it expires, every other one is due."""
@@ -187,8 +184,7 @@ class ActWriter:
     def propose(self, one: NodeActView, why: str) -> NodeActView:
         """Have an approved act wait for a person after all."""
         values = {**self._due(one.asked_by, waits=True), "why": why}
-        acts.change(self.session, one.id, one.state, **values)
-        return self.begin(self.find(one.id))
+        return self.begin(acts.change(self.session, one.id, one.state, **values) or one)
 
     def approve(self, one: NodeActView, by: str) -> NodeActView:
         """Have a proposal carried out, also beyond the budget: a person has decided.
@@ -202,7 +198,8 @@ class ActWriter:
             )
         work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
         values = {**self._due(by, decided=True), "asked_by": one.asked_by}
-        if not acts.change(self.session, one.id, ActionState.PROPOSED, **values):
+        approved = acts.change(self.session, one.id, ActionState.PROPOSED, **values)
+        if approved is None:
             stands = self.find(one.id)
             decider = f" by {stands.decider}" if stands.decided_by else ""
             raise Conflict(
@@ -210,7 +207,7 @@ class ActWriter:
                 hint="`triage act list` shows how each act stands",
             )
         self.note("act approved", one, by)
-        return self.find(one.id)
+        return approved
 
     def undo(self, one: NodeActView, by: str) -> NodeActView:
         """Take back what was done. Raises :class:`Conflict` for what is not done."""
@@ -255,9 +252,9 @@ class ActWriter:
             values.setdefault("acted_at", None)
         values |= {"state": state, "ended_at": self.now}
         values["error"] = None if state is ActionState.DONE else why
-        if acts.change(self.session, one.id, one.state, **values):
+        if (ended := acts.change(self.session, one.id, one.state, **values)) is not None:
             self.note(f"act {state.replace('_', ' ')}", one, **({"why": why} if why else {}))
-            self._tell(self.find(one.id))
+            self._tell(ended)
 
     def note(self, step: str, one: NodeActView, actor: str = SERVICE, **detail: object) -> None:
         """One step of an act into the audit trail, such as ``act done``."""
@@ -278,9 +275,7 @@ class ActWriter:
             lines += (f"It may be approved until {wire['expires_at']}.",)
         notice = Notice(event, self.now, line, lines, data, url, page="the act")
         there = incidents.find(self.session, one.incident_id) is not None
-        step = f"{one.state}/{self.now.isoformat()}"
-        if one.state is ActionState.DONE:
-            step = "done"
+        step = "done" if one.state is ActionState.DONE else f"{one.state}/{self.now.isoformat()}"
         of = one.incident_id if there else None
         # Not those that the hook of an incident named: an admin made the others.
         for receiving in subscriptions.list_by_event(self.session, str(event)):

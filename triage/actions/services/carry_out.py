@@ -100,49 +100,43 @@ class Hands:
 
     def _act(self, claim: Claim, one: NodeActView, scheduler: Scheduler) -> None:
         seen = scheduler.node(one.node)
-        if one.state is ActionState.ACTING and _was_done(one, seen):
-            self._record(claim, one, seen, "found done after a process ended before it said so")
-            return
-        ended = _judge_foreign_state(one, seen)
-        if ended is not None:
-            self._end(claim, one, *ended)
-            return
         drains = one.verb is Verb.DRAIN
-        if one.state is ActionState.APPROVED:
-            pool = self._read_pool(scheduler) if drains else None
-            begun = self._begin(claim, one, seen, pool)
-            if begun is None:
+        # A process that ended before it said so may have done it.
+        if one.state is not ActionState.ACTING or not _was_done(one, seen):
+            foreign = _find_foreign_state(one, seen)
+            if foreign is not None:
+                self._end(claim, one, ActionState.LEFT_ALONE, foreign)
                 return
-            one = begun
-        reason = format_act_reason(one.incident_id, one.category, one.confidence)
-        if drains:
-            scheduler.drain(one.node, reason)
-        else:
-            with self.ctx.database.reading() as session:
-                undone = None if one.undoes is None else acts.find(session, one.undoes)
-            # The reason that stood at the node before the drain that is taken back.
-            earlier = "" if undone is None else (undone.before or {}).get("reason", "")
-            scheduler.undrain(one.node, reason, str(earlier))
-        self._record(claim, one, scheduler.node(one.node))
-
-    def _record(
-        self, claim: Claim, one: NodeActView, seen: NodeView, how: str | None = None
-    ) -> None:
-        """Write down what the node says of the act."""
+            if one.state is ActionState.APPROVED:
+                pool = self._read_pool(scheduler) if drains else None
+                begun = self._begin(claim, one, seen, pool)
+                if begun is None:
+                    return
+                one = begun
+            self._change_node(one, scheduler)
+            seen = scheduler.node(one.node)
         if not _was_done(one, seen):
             stands = "is drained" if seen.drained else "is not drained"
             why = f"the scheduler took the act, and the node {stands}: {seen.reason or 'no reason'}"
             self._end(claim, one, ActionState.FAILED, why)
             return
-        again_at = read_utc_now() + _LOOK_AGAIN if one.verb is Verb.DRAIN else None
-        with claim.finishing(again_at) as session:
-            self._done(session, one, how=how, after=asdict(seen))
+        with claim.finishing(read_utc_now() + _LOOK_AGAIN if drains else None) as session:
+            self._done(session, one, after=asdict(seen))
 
-    def _done(
-        self, session: Session, one: NodeActView, *, how: str | None = None, **values: object
-    ) -> None:
+    def _change_node(self, one: NodeActView, scheduler: Scheduler) -> None:
+        reason = format_act_reason(one.incident_id, one.category, one.confidence)
+        if one.verb is Verb.DRAIN:
+            scheduler.drain(one.node, reason)
+            return
+        with self.ctx.database.reading() as session:
+            undone = None if one.undoes is None else acts.find(session, one.undoes)
+        # The reason that stood at the node before the drain that is taken back.
+        earlier = "" if undone is None else (undone.before or {}).get("reason", "")
+        scheduler.undrain(one.node, reason, str(earlier))
+
+    def _done(self, session: Session, one: NodeActView, **values: object) -> None:
         writer = ActWriter(session, self.ctx.settings)
-        writer.end(one, ActionState.DONE, how, **values)
+        writer.end(one, ActionState.DONE, None, **values)
         if one.undoes is not None:
             writer.undone(writer.find(one.undoes), one.decided_by or one.asked_by, by=one.id)
             return
@@ -205,13 +199,12 @@ class Hands:
                     else:
                         writer.end(fresh, ActionState.LEFT_ALONE, broken.why)
                 else:
-                    acts.change(
+                    writer.note("act began", fresh)
+                    return acts.change(
                         session, fresh.id, fresh.state, state=ActionState.ACTING,
                         acted_at=writer.now, owner=claim.owner,
                         before=None if seen is None else asdict(seen),
                     )  # fmt: skip
-                    writer.note("act began", fresh)
-                    return writer.find(fresh.id)
             if fresh is not None and fresh.state is ActionState.PROPOSED:
                 again_at = fresh.expires_at
         claim.finish(again_at=again_at)
@@ -263,16 +256,16 @@ def _was_done(one: NodeActView, seen: NodeView) -> bool:
     return seen.incident == one.incident_id if one.verb is Verb.DRAIN else not seen.drained
 
 
-def _judge_foreign_state(one: NodeActView, seen: NodeView) -> tuple[ActionState, str] | None:
-    """How an act ends that finds the node in a state that is not ours to change."""
+def _find_foreign_state(one: NodeActView, seen: NodeView) -> str | None:
+    """Why the state in which an act finds the node is not ours to change, in a clause."""
     if one.verb is Verb.UNDRAIN:
         if not seen.drained:
-            return ActionState.LEFT_ALONE, "the node is not drained any more"
+            return "the node is not drained any more"
         if seen.incident != one.incident_id:
-            return ActionState.LEFT_ALONE, f"the node is drained for another reason: {seen.why}"
+            return f"the node is drained for another reason: {seen.why}"
     elif seen.drained:
         if seen.incident is None:
-            return ActionState.LEFT_ALONE, f"the node is drained already by others: {seen.why}"
+            return f"the node is drained already by others: {seen.why}"
         whose = "this incident" if seen.incident == one.incident_id else seen.incident
-        return ActionState.LEFT_ALONE, f"the node is drained already by triage, for {whose}"
+        return f"the node is drained already by triage, for {whose}"
     return None
