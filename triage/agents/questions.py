@@ -109,8 +109,8 @@ _ACTIONS: Final[Mapping[str, str]] = {
 
 async def what_stopped_this_job(ask: Ask, asked: OfJob) -> Answer:
     """Verdict, suspects, restart decision and evidence of the newest failure of a job."""
-    incident = await _find_asked_incident(ask, asked)
-    return answer_of_report(await _fetch_report(ask, incident), Quotes(), incident)
+    incident, report = await _fetch_asked(ask, asked)
+    return answer_of_report(report or None, Quotes(), incident)
 
 
 def answer_of_report(report: Wire | None, quotes: Quotes, incident: Wire | None = None) -> Answer:
@@ -143,8 +143,7 @@ def answer_of_report(report: Wire | None, quotes: Quotes, incident: Wire | None 
 
 async def why_is_this_node_suspected(ask: Ask, asked: OfIncident) -> Answer:
     """The reasons for one suspect, each with file and line, and how often it recurs."""
-    incident = await _find_asked_incident(ask, asked)
-    report = await _fetch_report(ask, incident) or {}
+    incident, report = await _fetch_asked(ask, asked)
     suspects = report.get("suspects", ())
     place = next((k for k, one in enumerate(suspects) if one["node"] == asked.node), len(suspects))
     one, after = (*suspects[place : place + 2], None, None)[:2]
@@ -182,8 +181,7 @@ async def why_is_this_node_suspected(ask: Ask, asked: OfIncident) -> Answer:
 
 async def what_would_change_the_answer(ask: Ask, asked: OfJob) -> Answer:
     """Which files are missing, how far the next suspect is behind, what was not read."""
-    incident = await _find_asked_incident(ask, asked)
-    report = await _fetch_report(ask, incident) or {}
+    incident, report = await _fetch_asked(ask, asked)
     first, second = (*report.get("suspects", ())[:2], None, None)[:2]
     wanted = incident.get("wanted", ())
     lead = "there is no second place"
@@ -371,8 +369,10 @@ def _iterate_safe_commands(report: Wire) -> Iterator[dict[str, str]]:
         yield {"where": one.where, "command": one.command, "why": one.why}
 
 
-async def _find_asked_incident(ask: Ask, asked: OfJob) -> Wire:
-    """The incident that is meant: by its id, else the newest of the job."""
+async def _fetch_asked(ask: Ask, asked: OfJob) -> tuple[Wire, Wire]:
+    """The incident that is meant, by its id or as the newest of the job, and its report, which is
+    empty before the first verdict.
+    """
     known = asked.incident_id
     if known is None:
         query = {"job_id": asked.job_id, "cluster": asked.cluster, "limit": 1}
@@ -380,11 +380,7 @@ async def _find_asked_incident(ask: Ask, asked: OfJob) -> Wire:
         if not newest:
             raise NotFound("no incident of this job")
         known = newest[0]["id"]
-    return await ask(build_incident_path(known), {})
-
-
-async def _fetch_report(ask: Ask, incident: Wire) -> Wire | None:
-    """Its report; None before the first verdict."""
+    incident = await ask(build_incident_path(known), {})
     if incident["verdict"] is None:
-        return None
-    return await ask(build_incident_path(incident["id"], "report"), {})
+        return incident, {}
+    return incident, await ask(build_incident_path(incident["id"], "report"), {})
