@@ -35,7 +35,7 @@ Calls = tuple[tuple[str, str, Mapping[str, object]], ...]
 def questions(job: str, node: str, folder: Path, *, sent: bool) -> Calls:
     """(question, tool, arguments); files are ``sent`` as texts, else named by their path."""
     text = "[ 1000.123456] NVRM: Xid (PCI:0000:5d:00): 79, pid=1, GPU has fallen off the bus.\n"
-    files: Mapping[str, object] = {"files": [{"name": "nodes/n3/kernel.log", "text": text}]}
+    files: Mapping[str, object] = {"files": {"nodes/n3/kernel.log": text}}
     return (
         ("What stopped this job?", "what_stopped_this_job", {"job_id": job}),
         (

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from triage.actions.schedulers.interface import (
     NodeView,
+    NoSuchNode,
     PoolView,
     SchedulerAway,
     SchedulerRefused,
@@ -24,7 +25,7 @@ class MemoryScheduler:
     name = "memory"
 
     def __init__(self, nodes: Iterable[str]) -> None:
-        self.nodes = {node: NodeView(node, exists=True) for node in nodes}
+        self.nodes = {node: NodeView(node) for node in nodes}
         self.drained_at: dict[str, datetime] = {}
         self.asked: list[tuple[str, str, str]] = []
         self.away = ""
@@ -33,7 +34,9 @@ class MemoryScheduler:
     def node(self, node: str) -> NodeView:
         """How the node stands."""
         self._answer()
-        return self.nodes.get(node, NodeView(node, exists=False))
+        if node not in self.nodes:
+            raise NoSuchNode(f"knows no node {node}")
+        return self.nodes[node]
 
     def pool(self) -> PoolView:
         """How many nodes there are, and which are drained with a reason of ours."""
@@ -52,7 +55,7 @@ class MemoryScheduler:
         """Take this drain back."""
         self._act("undrain", node, reason)
         if self.nodes[node].reason == reason:
-            self.nodes[node] = NodeView(node, exists=True, reason=earlier)
+            self.nodes[node] = NodeView(node, reason=earlier)
 
     def _answer(self) -> None:
         if self.away:

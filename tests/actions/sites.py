@@ -12,7 +12,7 @@ from models import Work
 from tests.actions.memory_scheduler import MemoryScheduler
 from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import ReadersHere
-from triage.actions.services.acts import ActWish, AskedActs, ask, open_writer
+from triage.actions.services.acts import ActWish, ActWriter, AskedActs, ask
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
 from triage.clock import read_utc_now
@@ -103,12 +103,13 @@ class Site:
 
     def ask(self, incident_id: str, wish: ActWish) -> AskedActs:
         """What a person asks for."""
-        with open_writer(self.ctx) as writer:
-            return ask(writer, incident_id, wish, "key_ann")
+        with self.ctx.database.writing() as session:
+            return ask(ActWriter(session, self.ctx.settings), incident_id, wish, "key_ann")
 
     def decide(self, decision: str, action_id: str) -> NodeActView:
-        """What a person decides: approve, refuse or undo."""
-        with open_writer(self.ctx) as writer:
+        """What a person decides: approve or undo."""
+        with self.ctx.database.writing() as session:
+            writer = ActWriter(session, self.ctx.settings)
             return getattr(writer, decision)(writer.find(action_id), "key_ann")
 
     def acts(self, incident_id: str | None = None) -> list[NodeActView]:

@@ -54,7 +54,7 @@ def test_what_a_service_with_another_database_took_out_counts(ctx) -> None:
     site = Site(ctx, act_nodes_per_hour=100, act_pool_share=0.04)  # two of 64
     site.scheduler.drain("gpu-0131", "triage:inc_of_another:gpu:0.97")
     for number, by in ((132, "fan"), (133, "triage looked at it")):
-        view = NodeView(f"gpu-0{number}", True, drained=True, reason=by, by="ann")
+        view = NodeView(f"gpu-0{number}", drained=True, reason=by, by="ann")
         site.scheduler.nodes[view.name] = view
     site.incident(node="gpu-0121")
     assert site.states() == [("drain", "done")]
@@ -62,7 +62,7 @@ def test_what_a_service_with_another_database_took_out_counts(ctx) -> None:
     assert site.states()[1:] == [("drain", "proposed")]
     assert "2 of 64 nodes are out because of triage" in site.acts()[1].why
 
-    site.scheduler.nodes["gpu-0131"] = NodeView("gpu-0131", True)
+    site.scheduler.nodes["gpu-0131"] = NodeView("gpu-0131")
     site.incident(node="gpu-0123")
     assert site.states()[2:] == [("drain", "done")]
 
@@ -100,7 +100,7 @@ def test_a_drain_on_its_way_counts_before_the_scheduler_shows_it(ctx) -> None:
 def test_a_node_that_was_given_back_by_hand_is_out_no_more(ctx) -> None:
     site = Site(ctx, act_nodes_per_hour=100, act_pool_share=0.0)
     site.incident(node="gpu-0121")
-    site.scheduler.nodes["gpu-0121"] = NodeView("gpu-0121", True)
+    site.scheduler.nodes["gpu-0121"] = NodeView("gpu-0121")
     site.again()
     assert site.states() == [("drain", "undone")]
     site.incident(node="gpu-0122")

@@ -14,7 +14,7 @@ from triage.actions.store.acts import find_cluster_id
 from triage.actions.store.evidence import list_acted_on
 from triage.clock import read_utc_now
 from triage.domain.acting import Verb
-from triage.errors import Conflict, NotFound
+from triage.errors import Conflict
 from triage.services.incidents.resolve import resolve
 from triage.store.work.table import count_waiting
 
@@ -40,20 +40,8 @@ def test_a_proposal_waits_and_is_carried_out_when_a_person_says_yes(ctx) -> None
     assert site.drained == [NODE]
     assert one(site).decided_by == "key_ann"
     assert site.steps(act.id) == ["act proposed", "act approved", "act began", "act done"]
-    for again in ("approve", "refuse"):
-        with pytest.raises(Conflict, match="no proposal any more: it is done by key_ann"):
-            site.decide(again, act.id)
-
-
-def test_a_refused_proposal_is_never_done_nor_proposed_again(ctx) -> None:
-    site = Site(ctx, act_mode="approve")
-    incident = site.incident()
-    site.decide("refuse", one(site).id)
-    with site.ctx.database.writing() as session:
-        site.ctx.acting.answered(session, site.ctx.settings, incident, read_utc_now())
-    site.again()
-    assert site.states() == [("drain", "refused")]
-    assert site.drained == []
+    with pytest.raises(Conflict, match="no proposal any more: it is done by key_ann"):
+        site.decide("approve", act.id)
 
 
 def test_a_proposal_expires(ctx) -> None:
@@ -74,16 +62,18 @@ def test_a_person_acts_without_approval_and_within_all_other_rules(ctx) -> None:
     site.set(act_mode="approve")
     with pytest.raises(Conflict, match="gpu-0123 is not convicted"):
         site.ask(incident, ActWish(Verb.DRAIN, "gpu-0123"))
-    with pytest.raises(NotFound):
+    with pytest.raises(Conflict, match="no such incident"):
         site.ask("inc_none", ActWish(Verb.DRAIN))
     said = site.ask(incident, ActWish(Verb.DRAIN, dry_run=True))
-    assert (said.dry_run, said.would[0].node, site.acts()) == (True, NODE, [])
+    assert (said.dry_run, said.actions[0].node) == (True, NODE)
+    assert (site.acts(), site.steps()) == ([], [])
 
     site.ask(incident, ActWish(Verb.DRAIN, NODE))
     site.work()
     assert site.drained == [NODE]
-    with pytest.raises(Conflict, match=r"acted on for this incident already.*rule once"):
-        site.ask(incident, ActWish(Verb.DRAIN))
+    for dry_run in (False, True):
+        with pytest.raises(Conflict, match=r"acted on for this incident already.*rule once"):
+            site.ask(incident, ActWish(Verb.DRAIN, dry_run=dry_run))
 
 
 def test_a_persons_act_beyond_the_budget_needs_approve(ctx) -> None:
@@ -133,7 +123,7 @@ def test_what_others_did_after_a_kill_is_theirs(ctx) -> None:
     killed_at(site, "drain", after=False)
     with pytest.raises(Killed):
         site.incident()
-    site.scheduler.nodes[NODE] = NodeView(NODE, True, drained=True, reason="fan", by="bob")
+    site.scheduler.nodes[NODE] = NodeView(NODE, drained=True, reason="fan", by="bob")
     due(site)
     site.again()
     assert (site.scheduler.asked, site.states()) == ([], [("drain", "left_alone")])
@@ -202,13 +192,13 @@ def test_a_scheduler_that_takes_an_act_and_does_nothing_is_not_believed(ctx) -> 
 
 def test_undo_goes_back_to_what_was_there(ctx) -> None:
     site = Site(ctx)
-    site.scheduler.nodes[NODE] = NodeView(NODE, True, reason="checked in May", by="ann")
+    site.scheduler.nodes[NODE] = NodeView(NODE, reason="checked in May", by="ann")
     site.incident()
     act = one(site)
     back = site.decide("undo", act.id)
     assert (str(back.verb), back.undoes) == ("undrain", act.id)
     site.work()
-    assert site.scheduler.nodes[NODE] == NodeView(NODE, True, reason="checked in May")
+    assert site.scheduler.nodes[NODE] == NodeView(NODE, reason="checked in May")
     assert site.states() == [("drain", "undone"), ("undrain", "done")]
     assert site.steps(act.id)[-1] == "act undone"
     with pytest.raises(Conflict, match="nothing to undo"):

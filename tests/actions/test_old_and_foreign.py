@@ -76,7 +76,7 @@ def test_a_scheduler_that_says_no_zone_means_utc(monkeypatch: pytest.MonkeyPatch
         ("2026-10-01T02:00:00+02:00", datetime(2026, 10, 1, tzinfo=UTC)),
         ("", None), ("5f2a-91bc", None), (None, None), ("Unknown", None),
     ):  # fmt: skip
-        seen = NodeView(NODE, exists=True, details={} if said is None else {"boot_time": said})
+        seen = NodeView(NODE, details={} if said is None else {"boot_time": said})
         assert seen.booted_at == at
     monkeypatch.undo()
     time.tzset()

@@ -77,7 +77,7 @@ def test_the_command(service: Service, site: Site, monkeypatch, capsys) -> None:
     assert f"would drain {NODE}" in capsys.readouterr().out
     assert main(["act", "drain", incident, "--node", "gpu-0103"]) == 2
     assert (
-        "not convicted by this answer (rule convicted); those that are" in capsys.readouterr().err
+        "not convicted by this answer (rule convicted) (those that are" in capsys.readouterr().err
     )
     assert main(["act", "approve", act.id, "--wait", "0"]) == 0
     site.work()

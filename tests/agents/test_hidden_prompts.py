@@ -128,7 +128,7 @@ def test_a_quote_cannot_be_closed_and_holds_nothing_hidden(text: str) -> None:
 @given(st.text(max_size=300))
 def test_a_name_stands_for_itself_or_is_a_reference(text: str) -> None:
     quotes = Quotes()
-    for shown in (quotes.name(text), quotes.path(text)):
+    for shown in (quotes.name(text), quotes.name(text, of_file=True)):
         assert shown == text or shown.startswith("untrusted:")
         assert shown.isascii()
         assert not set(shown) & set(" <>`{}[]\"'\\")
@@ -145,7 +145,7 @@ def test_names_of_nodes_are_plain(name: str) -> None:
     "path", ["nodes/n3/kernel.log", "fr/comm_lib_trace_rank_5", "0000:5d:00", "4711_4", "job.out"]
 )
 def test_names_of_files_and_parts_are_plain(path: str) -> None:
-    assert Quotes().path(path) == path
+    assert Quotes().name(path, of_file=True) == path
 
 
 def test_each_answer_has_a_nonce_of_its_own() -> None:

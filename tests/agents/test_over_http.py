@@ -92,7 +92,7 @@ def test_the_six_questions_are_answered(service: Service, mode: str) -> None:
 
 def test_texts_that_are_sent_along_are_analysed_and_not_kept(service: Service) -> None:
     before = service.stored_files()
-    given = {"files": [{"name": "nodes/n3/kernel.log", "text": XID.decode()}]}
+    given = {"files": {"nodes/n3/kernel.log": XID.decode()}}
     (result,) = asked(service, "a", ("analyse_files", given))
     assert not result.is_error, text_of(result)
     assert result.structured_content["suspects"][0]["node"] == "n3"
@@ -101,14 +101,14 @@ def test_texts_that_are_sent_along_are_analysed_and_not_kept(service: Service) -
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "a b", "nodes/<x>/y"])
 def test_a_name_of_a_text_opens_nothing(service: Service, name: str) -> None:
-    given = {"files": [{"name": name, "text": "step 1 loss 2.0\n"}]}
+    given = {"files": {name: "step 1 loss 2.0\n"}}
     (result,) = asked(service, "a", ("analyse_files", given))
     assert "root:" not in json.dumps(result.model_dump(mode="json"))
 
 
 @pytest.mark.parametrize("num_files", [1, 8])
 def test_long_texts_are_refused(service: Service, num_files: int) -> None:
-    files = [{"name": f"{k}.log", "text": "x" * (300_000 // num_files)} for k in range(num_files)]
+    files = {f"{k}.log": "x" * (300_000 // num_files) for k in range(num_files)}
     (result,) = asked(service, "a", ("analyse_files", {"files": files}))
     assert result.is_error
 
@@ -212,7 +212,7 @@ def test_there_are_no_sessions_to_open_or_end(service: Service, method: str) -> 
         ("what_else_happened_to_this_node", {"node": "\x00"}, "does not take node as given"),
         ("fleet_summary", {"days": 0}, "does not take days as given"),
         ("fleet_summary", {"days": True}, "does not take days as given"),
-        ("analyse_files", {"files": []}, "does not take files as given"),
+        ("analyse_files", {"files": {}}, "does not take files as given"),
         ("analyse_files", {"paths": ["/etc/passwd"]}, "give only files"),
     ],
 )

@@ -59,8 +59,8 @@ def test_files_are_analysed_without_a_service(tmp_path: Path) -> None:
     assert size_of(plain) < 4 << 10 < MAX_ANSWER_BYTES
     assert plain.structured_content["verdict"]["cordon"] == ["n2"]
     assert plain.structured_content["evidence"][0]["artifact"] == "nodes/n2/kernel.log"
-    assert "Path 2 of 2 is not there" in gone.content[0].text
-    assert "Path 1 of 1 is not there" in nothing.content[0].text
+    assert "A path is not there" in gone.content[0].text
+    assert "A path is not there" in nothing.content[0].text
     assert "give only paths" in more.content[0].text
     assert all(one.is_error for one in (gone, nothing, more))
 

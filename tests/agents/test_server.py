@@ -56,7 +56,7 @@ def six_answers(report: dict[str, Any], node: str, job: str, cluster: str) -> li
 
     async def ask() -> list[Any]:
         tools = map_tools(service(hostile, job, cluster), OfFiles, HOW, analyse)
-        files = [{"name": "nodes/n2/kernel.log", "text": "x"}]
+        files = {"nodes/n2/kernel.log": "x"}
         async with Client(build_mcp_server(tools)) as client:
             return [
                 await client.call_tool("what_stopped_this_job", {"job_id": job}),
@@ -120,10 +120,9 @@ def test_the_list_of_tools_is_short_and_says_they_only_read(takes: Any) -> None:
     for tool in answer.tools:
         assert tool.annotations.read_only_hint
         assert tool.input_schema["additionalProperties"] is False
-        assert "untrusted_log_text" in tool.output_schema["properties"]
         for field in tool.input_schema["properties"].values():
             assert "type" in field
-        assert "$" not in json.dumps(tool.output_schema)
+        assert "$ref" not in json.dumps(tool.input_schema)
 
 
 async def never(_asked: Any) -> Any:

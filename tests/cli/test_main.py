@@ -46,7 +46,7 @@ EXAMPLES = (
     "signatures learn",
 )  # fmt: skip
 NO_EXAMPLES = (
-    "act approve", "act drain", "act exclude", "act list", "act refuse",
+    "act approve", "act drain", "act exclude", "act list",
     "act undo", "act undrain",
     "serve", "worker", "scheduler", "migrate", "audit", "prune", "retry", "doctor",
     "completion",

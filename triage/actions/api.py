@@ -1,19 +1,12 @@
 """Routes of acts on nodes, and of the start of a job."""
 
-from collections.abc import Callable
 from typing import Annotated, Final
 
 from anyio import to_thread
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.actions.services.acts import (
-    ActWish,
-    ActWriter,
-    AskedActs,
-    ask,
-    open_writer,
-)
+from triage.actions.services.acts import ActWish, ActWriter, AskedActs, ask
 from triage.actions.services.launch import on_launch
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
@@ -45,6 +38,7 @@ from triage.errors import NotFound, Place, Unprocessable
 
 _LISTED: Final = "GET /v1/actions lists them"
 _State = Annotated[str, check_choice(*ActionState), make_choice_schema(*ActionState)]
+_Decision = Annotated[str, check_choice("approve", "undo"), make_choice_schema("approve", "undo")]
 
 reading = Routes("/v1", "actions", Scope.READ)
 asking = Routes("/v1", "actions", Scope.ADMIN)
@@ -105,10 +99,11 @@ def act(request: Request, id: str, body: JsonBody) -> Response:  # noqa: A002
         with ctx.database.reading() as session:
             find_incident(request, session, incident_id)
         wish = _parse_wish(parse_object(body))
-        with open_writer(ctx) as writer:
+        with ctx.database.writing() as session:
+            writer = ActWriter(session, ctx.settings)
             asked = ask(writer, incident_id, wish, get_actor(request))
             response = make_json_response(asked.to_dict(), 202)
-            keeper.answer(writer.session, response)
+            keeper.answer(session, response)
         return response
 
     return answer_once(request, body, run)
@@ -129,46 +124,29 @@ def _parse_wish(body: dict[str, object]) -> ActWish:
     return ActWish(Verb(verb), named, dry_run=dry_run, approve=approve)
 
 
-def _add_decision(
-    word: str,
-    summary: str,
-    answer: str,
-    about: str,
-    step: Callable[[ActWriter, NodeActView, str], NodeActView],
-) -> None:
-    """Add the route by which a person decides about one act."""
+@asking.post(
+    "/actions/{id}/{decision}",
+    "Approve a proposal, or take an act back",
+    {200: ("The act; of a drain that is taken back, the one that does so.", NodeActView)},
+    repeatable=True,
+    refuses=(404, 409, 507),
+)
+def decide(request: Request, id: str, decision: _Decision) -> Response:  # noqa: A002
+    """`approve` goes also beyond the budget; all rules are asked again before it is done. `undo`
+    takes back a drain whose reason at the scheduler is still ours, and an exclusion.
+    """
+    ctx, action_id = get_state(request).context, check_id(id, "act", _LISTED)
+    step = {"approve": ActWriter.approve, "undo": ActWriter.undo}[decision]
 
-    def decide(request: Request, id: str) -> Response:  # noqa: A002
-        action_id = check_id(id, "act", _LISTED)
+    def run(keeper: Keeper) -> Response:
+        with ctx.database.writing() as session:
+            writer = ActWriter(session, ctx.settings)
+            done = step(writer, writer.find(action_id), get_actor(request))
+            response = make_json_response(done.to_dict())
+            keeper.answer(session, response)
+        return response
 
-        def run(keeper: Keeper) -> Response:
-            with open_writer(get_state(request).context) as writer:
-                done = step(writer, writer.find(action_id), get_actor(request))
-                response = make_json_response(done.to_dict())
-                keeper.answer(writer.session, response)
-            return response
-
-        return answer_once(request, b"", run)
-
-    decide.__name__, decide.__doc__ = word, about
-    asking.post(
-        f"/actions/{{id}}/{word}", summary, {200: (answer, NodeActView)},
-        repeatable=True, refuses=(404, 409, 507),
-    )(decide)  # fmt: skip
-
-
-_add_decision(
-    "approve", "Approve a proposal", "It will be carried out.",
-    "Also beyond the budget; all rules are asked again before it is done.", ActWriter.approve,
-)  # fmt: skip
-_add_decision(
-    "refuse", "Refuse a proposal", "Nothing is done.",
-    "It is not proposed again for this incident.", ActWriter.refuse,
-)  # fmt: skip
-_add_decision(
-    "undo", "Take an act back", "The act that takes it back; an exclusion itself.",
-    "A drain is taken back where its reason at the scheduler is still ours.", ActWriter.undo,
-)  # fmt: skip
+    return answer_once(request, b"", run)
 
 
 @launching.get(

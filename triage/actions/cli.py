@@ -4,7 +4,7 @@ job start, and without which nodes, for scripts of launchers.
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -13,7 +13,7 @@ import typer
 from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.cli.options import make_group, take, take_flag
 from triage.domain.hosts import format_host_list
-from triage.errors import Conflict, TooMany, Unavailable, UsageError
+from triage.errors import TooMany, Unavailable, UsageError
 from triage.render.words.clean import format_one_line
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ Exit status:
   3  not done: left alone, failed, or refused by the scheduler
 """
 _NOT_DONE: Final = 3
-_LEFT: Final = ("left_alone", "failed", "refused", "expired")
+_LEFT: Final = ("left_alone", "failed", "expired")
 _EVERY_S: Final = 0.5
 _VERBS: Final = {
     "drain": "Let no new work be placed on the convicted nodes; what runs there goes on.",
@@ -47,7 +47,6 @@ _VERBS: Final = {
 }
 _DECISIONS: Final = {
     "approve": "Approve a proposal, and wait for what becomes of it.",
-    "refuse": "Say no to a proposal.",
     "undo": "Take back what was done: an exclusion at once, a drain where it is still ours.",
 }
 
@@ -72,10 +71,12 @@ def _add_verb(verb: str) -> None:
     ) -> int:
         with open_client(url, token_file, ca_file) as client:
             flags = {"dry_run": dry_run, "approve": approve}
-            found = _call_service(client.acts.ask, incident_id, verb, node=node, **flags)
-            for one in found["would"]:
+            found = client.acts.ask(incident_id, verb, node=node, **flags)
+            if not dry_run:
+                return _show_at_end(client, found["actions"], wait)
+            for one in found["actions"]:
                 typer.echo(format_one_line(f"would {one['verb']} {one['node']}: {one['why']}"))
-            return _show_at_end(client, found["actions"], wait)
+        return 0
 
     app.command(verb, help=_VERBS[verb])(command)
 
@@ -104,23 +105,10 @@ def _add_decision(decision: str) -> None:
                 ids = [one["id"] for one in done if one["verb"] in ("drain", "exclude")]
                 if not ids:
                     raise UsageError(f"nothing that was done for {subject} can be undone")
-            acts = [_call_service(client.acts.decide, one, decision) for one in ids]
-            status = _show_at_end(client, acts, wait)
-        return 0 if decision == "refuse" else status
+            acts = [client.acts.decide(one, decision) for one in ids]
+            return _show_at_end(client, acts, wait)
 
     app.command(decision, help=_DECISIONS[decision])(command)
-
-
-def _call_service(
-    call: Callable[..., dict[str, Any]],
-    *wanted: Any,  # noqa: ANN401
-    **named: Any,  # noqa: ANN401
-) -> dict[str, Any]:
-    """What the service answers; a rule in the way is a sentence with the next step."""
-    try:
-        return call(*wanted, **named)
-    except Conflict as error:
-        raise UsageError(f"{error.detail}; {error.hint}" if error.hint else error.detail) from error
 
 
 def _show_at_end(client: "Client", acts: Sequence[Mapping[str, Any]], wait_s: float) -> int:

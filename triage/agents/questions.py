@@ -1,6 +1,7 @@
 """Questions: what each tool asks of the service, and its answer.
 
-Each asks routes of the service, from wherever the tools run. A refusal becomes one sentence with
+Each asks routes of the service, from wherever the tools run; its docstring is what clients read of
+it, and it raises :class:`triage.errors.TriageError`. A refusal becomes one sentence with
 the next step. It is made of the status and of names of parameters alone, since details of a refusal
 may hold what was sent.
 """
@@ -29,7 +30,6 @@ from triage.client.transport import JsonObject, make_refusal_error, parse_json_o
 from triage.domain.answer_wire import answer_of_report as answer_in
 from triage.domain.category import Action
 from triage.domain.counts import count, format_ordinal
-from triage.domain.restart import RestartDecision
 from triage.errors import (
     Conflict,
     NotAllowed,
@@ -48,7 +48,7 @@ Ask = Callable[[str, Query], Awaitable[JsonObject]]
 :class:`triage.errors.TriageError`."""
 
 
-class ToolRefused(Exception):
+class ToolRefused(TriageError):
     """A tool gives no answer; the message is one sentence of ours, with the next step."""
 
 
@@ -80,6 +80,8 @@ _SENTENCES: Final = {
 
 def describe_agent_error(error: TriageError) -> str:
     """What an agent reads of an error."""
+    if isinstance(error, ToolRefused):
+        return str(error)
     wait_s, which = None, ""
     if isinstance(error, Refusal):
         wait_s = error.retry_after_s or (1 if isinstance(error, TooMany) else 5)
@@ -103,18 +105,12 @@ _ACTIONS: Final[Mapping[str, str]] = {
     Action.CHECK_STORAGE: "Have the file system and the checkpoint store checked.",
     Action.INVESTIGATE: "Have a person look at the first suspect; the evidence says where.",
 }
-_RESTARTS: Final[Mapping[str, str]] = {
-    RestartDecision.RESTART: "Restart decision: start the job again.",
-    RestartDecision.RESTART_WITHOUT: "Restart decision: start it without the excluded nodes.",
-    RestartDecision.STOP: "Restart decision: do not start it before somebody has fixed it.",
-    RestartDecision.WAIT: "Restart decision: wait until what it depends on is back.",
-}
 
 
 async def what_stopped_this_job(ask: Ask, asked: OfJob) -> Answer:
-    """The newest answer about a failure. Raises :class:`triage.errors.TriageError`."""
-    incident = await _find_asked_incident(ask, asked)
-    return answer_of_report(await _fetch_report(ask, incident), Quotes(), incident)
+    """Verdict, suspects, restart decision and evidence of the newest failure of a job."""
+    incident, report = await _fetch_asked(ask, asked)
+    return answer_of_report(report or None, Quotes(), incident)
 
 
 def answer_of_report(report: Wire | None, quotes: Quotes, incident: Wire | None = None) -> Answer:
@@ -146,9 +142,8 @@ def answer_of_report(report: Wire | None, quotes: Quotes, incident: Wire | None 
 
 
 async def why_is_this_node_suspected(ask: Ask, asked: OfIncident) -> Answer:
-    """The reasons for one node of an answer."""
-    incident = await _find_asked_incident(ask, asked)
-    report = await _fetch_report(ask, incident) or {}
+    """The reasons for one suspect, each with file and line, and how often it recurs."""
+    incident, report = await _fetch_asked(ask, asked)
     suspects = report.get("suspects", ())
     place = next((k for k, one in enumerate(suspects) if one["node"] == asked.node), len(suspects))
     one, after = (*suspects[place : place + 2], None, None)[:2]
@@ -185,9 +180,8 @@ async def why_is_this_node_suspected(ask: Ask, asked: OfIncident) -> Answer:
 
 
 async def what_would_change_the_answer(ask: Ask, asked: OfJob) -> Answer:
-    """What is missing, and how close the next place is."""
-    incident = await _find_asked_incident(ask, asked)
-    report = await _fetch_report(ask, incident) or {}
+    """Which files are missing, how far the next suspect is behind, what was not read."""
+    incident, report = await _fetch_asked(ask, asked)
     first, second = (*report.get("suspects", ())[:2], None, None)[:2]
     wanted = incident.get("wanted", ())
     lead = "there is no second place"
@@ -223,7 +217,7 @@ async def what_would_change_the_answer(ask: Ask, asked: OfJob) -> Answer:
 
 
 async def what_else_happened_to_this_node(ask: Ask, asked: OfNode) -> Answer:
-    """Its incidents and errors over the whole record."""
+    """Incidents, distinct errors and rate of a node over the whole record."""
     wire = await ask(f"/v1/nodes/{quote(asked.node, safe='')}", {})
     rate, probation = wire["rate"], wire.get("probation") is not None
     beside = "" if rate["ratio"] is None else f", {rate['ratio']:.1f} times the mean of the fleet"
@@ -262,7 +256,7 @@ async def what_else_happened_to_this_node(ask: Ask, asked: OfNode) -> Answer:
 
 
 async def fleet_summary(ask: Ask, asked: OfFleet) -> Answer:
-    """How often jobs stop, by what, and which nodes stand out."""
+    """How often jobs stop, by what causes, and which nodes stand out."""
     since = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(days=asked.days)
     query = {"since": since.isoformat(), "cluster": asked.cluster, "top": _FEW}
     wire = await ask("/v1/fleet", query)
@@ -324,15 +318,13 @@ def _compose_next_step(report: Wire | None, incident: Wire | None) -> str:
     """The next step of an answer about a job."""
     if report is None:
         return "Ask again in half a minute: there is no verdict yet."
-    action, restart = report["verdict"]["action"], report.get("restart")
+    action = report["verdict"]["action"]
     step = _ACTIONS.get(action, "Have a person look at the report.")
     if action == Action.INVESTIGATE and not report["suspects"]:
         step = "Nobody is named: bring more files, or have a person look at the report."
-    again = _RESTARTS.get(restart["decision"], "") if restart else ""
-    later = ""
     if incident is not None and incident["provisional"]:
-        later = "The answer may still change: ask again before acting."
-    return " ".join(filter(None, (step, again, later)))
+        step += " The answer may still change: ask again before acting."
+    return step
 
 
 def _list_unknowns(coverage: Wire | None, wanted: Sequence[Wire]) -> list[str]:
@@ -377,8 +369,10 @@ def _iterate_safe_commands(report: Wire) -> Iterator[dict[str, str]]:
         yield {"where": one.where, "command": one.command, "why": one.why}
 
 
-async def _find_asked_incident(ask: Ask, asked: OfJob) -> Wire:
-    """The incident that is meant: by its id, else the newest of the job."""
+async def _fetch_asked(ask: Ask, asked: OfJob) -> tuple[Wire, Wire]:
+    """The incident that is meant, by its id or as the newest of the job, and its report, which is
+    empty before the first verdict.
+    """
     known = asked.incident_id
     if known is None:
         query = {"job_id": asked.job_id, "cluster": asked.cluster, "limit": 1}
@@ -386,11 +380,7 @@ async def _find_asked_incident(ask: Ask, asked: OfJob) -> Wire:
         if not newest:
             raise NotFound("no incident of this job")
         known = newest[0]["id"]
-    return await ask(build_incident_path(known), {})
-
-
-async def _fetch_report(ask: Ask, incident: Wire) -> Wire | None:
-    """Its report; None before the first verdict."""
+    incident = await ask(build_incident_path(known), {})
     if incident["verdict"] is None:
-        return None
-    return await ask(build_incident_path(incident["id"], "report"), {})
+        return incident, {}
+    return incident, await ask(build_incident_path(incident["id"], "report"), {})

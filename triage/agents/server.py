@@ -10,9 +10,8 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, NamedTuple, get_type_hints
 
 import anyio
@@ -27,7 +26,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from triage.agents import questions
-from triage.agents.answers import OUTPUT_SCHEMA, Answer, Quotes
+from triage.agents.answers import Answer, Quotes
 from triage.agents.questions import Ask, ToolRefused, answer_of_report, describe_agent_error
 from triage.agents.shapes import OfFiles, OfPaths
 from triage.errors import TriageError
@@ -52,29 +51,13 @@ _INSTRUCTIONS: Final = (
 
 Run = Callable[[Any], Awaitable[Answer]]
 
-# The question, its title, and what it answers.
 _QUESTIONS: Final = (
-    (
-        questions.what_stopped_this_job, "What stopped this job?",
-        "Verdict, suspects, restart decision and evidence of the newest failure of a job.",
-    ),
-    (
-        questions.why_is_this_node_suspected, "Why is this node suspected?",
-        "The reasons for one suspect, each with file and line, and how often it recurs.",
-    ),
-    (
-        questions.what_else_happened_to_this_node, "What else happened to this node?",
-        "Incidents, distinct errors and rate of a node over the whole record.",
-    ),
-    (
-        questions.what_would_change_the_answer, "What would change the answer?",
-        "Which files are missing, how far the next suspect is behind, what was not read.",
-    ),
-    (
-        questions.fleet_summary, "How does the fleet do?",
-        "How often jobs stop, by what causes, and which nodes stand out.",
-    ),
-)  # fmt: skip
+    questions.what_stopped_this_job,
+    questions.why_is_this_node_suspected,
+    questions.what_else_happened_to_this_node,
+    questions.what_would_change_the_answer,
+    questions.fleet_summary,
+)
 
 
 class Tool(NamedTuple):
@@ -91,22 +74,19 @@ def map_tools(ask: Ask | None, takes: type[BaseModel], how: str, analyse: Run) -
     """
     tools = {}
     if ask is not None:
-        for run, title, about in _QUESTIONS:
-            asked, name = get_type_hints(run)["asked"], run.__name__
-            tools[name] = _make_tool(name, title, about, asked, partial(run, ask))
-    name, title = "analyse_files", "What do these files say?"
+        for run in _QUESTIONS:
+            asked, about = get_type_hints(run)["asked"], run.__doc__ or ""
+            tools[run.__name__] = _make_tool(run.__name__, about, asked, partial(run, ask))
+    name = "analyse_files"
     about = f"What stopped the job, by flight-recorder dumps and logs of one incident. {how}"
-    tools[name] = _make_tool(name, title, about, takes, analyse)
-    return tools
+    return {**tools, name: _make_tool(name, about, takes, analyse)}
 
 
-def _make_tool(name: str, title: str, about: str, takes: type[BaseModel], run: Run) -> Tool:
+def _make_tool(name: str, about: str, takes: type[BaseModel], run: Run) -> Tool:
     described = mcp.Tool(
         name=name,
-        title=title,
-        description=about,
-        input_schema=_build_input_schema(takes),
-        output_schema=OUTPUT_SCHEMA,
+        description=" ".join(about.split()),
+        input_schema=takes.model_json_schema(),
         annotations=mcp.ToolAnnotations(read_only_hint=True, open_world_hint=False),
     )
     return Tool(described, takes, run)
@@ -130,20 +110,20 @@ def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
             )
         try:
             asked = tool.takes.model_validate(params.arguments or {})
-        except ValidationError as error:
-            return _make_tool_refusal(_describe_wrong_arguments(params.name, tool.takes, error))
-        try:
             return make_tool_result(await tool.run(asked))
-        except ToolRefused as refused:
-            return _make_tool_refusal(str(refused))
+        except ValidationError as error:
+            sentence = _describe_wrong_arguments(params.name, tool.takes, error)
         except TriageError as error:
-            return _make_tool_refusal(describe_agent_error(error))
+            sentence = describe_agent_error(error)
         except Exception:
             log.exception("the tool %s failed", params.name)
-            return _make_tool_refusal(
+            sentence = (
                 "This server failed at the question: ask once more, then tell a person, who finds"
                 " why in its log."
             )
+        return mcp.CallToolResult(
+            content=[mcp.TextContent(type="text", text=sentence)], is_error=True
+        )
 
     return Server(
         "nccl-triage",
@@ -178,34 +158,6 @@ def make_tool_result(answer: Answer) -> mcp.CallToolResult:
     )
 
 
-def _make_tool_refusal(sentence: str) -> mcp.CallToolResult:
-    return mcp.CallToolResult(content=[mcp.TextContent(type="text", text=sentence)], is_error=True)
-
-
-def _build_input_schema(takes: type[BaseModel]) -> dict[str, Any]:
-    """The schema of the arguments. A client puts the list of tools before the first question of
-    every conversation, so it says what a model cannot know: no titles, no docstrings, no null for
-    what may be left out. Not all clients follow references: none are left.
-    """
-    schema = takes.model_json_schema()
-    shared = schema.pop("$defs", {})
-    shown: dict[str, Any] = _shorten({**schema, "description": None}, shared)
-    return shown
-
-
-def _shorten(schema: Any, shared: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any part of a schema
-    if isinstance(schema, list):
-        return [_shorten(one, shared) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        schema = {**shared[schema["$ref"].rpartition("/")[2]], "description": None}
-    if "anyOf" in schema:
-        schema = {**schema["anyOf"][0], **schema, "anyOf": None}
-    shown = {key: _shorten(one, shared) for key, one in schema.items() if key != "title"}
-    return {key: one for key, one in shown.items() if one is not None}
-
-
 HOW: Final = "Takes up to 8 short texts with their names, 256 KiB together; keeps nothing."
 
 
@@ -227,14 +179,11 @@ class OneMessage(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand the message over, and the answer out."""
-        was_read = False
+        message = {"type": "http.request", "body": self.message, "more_body": False}
+        messages = iter([message])
 
         async def once() -> Message:
-            nonlocal was_read
-            if was_read:
-                return await receive()
-            was_read = True
-            return {"type": "http.request", "body": self.message, "more_body": False}
+            return next(messages, None) or await receive()
 
         async with self.manager.run():
             await self.manager.handle_request(scope, once, send)
@@ -260,21 +209,7 @@ _READERS: Final = asyncio.Semaphore(2)
 
 async def _analyse_paths(asked: OfPaths) -> Answer:
     """The answer on files of this machine. Raises :class:`ToolRefused`."""
-    await anyio.to_thread.run_sync(_check, asked.paths)
     return answer_of_report(await _run_analysis(asked.paths), Quotes())
-
-
-def _check(paths: Sequence[str]) -> None:
-    for number, path in enumerate(paths, start=1):
-        try:
-            there = "\0" not in path and Path(path).exists()
-        except OSError:
-            there = False
-        if not there:
-            raise ToolRefused(
-                f"Path {number} of {len(paths)} is not there, or cannot be looked at: give folders,"
-                " files or tar archives by their absolute paths."
-            )
 
 
 async def _run_analysis(paths: Sequence[str]) -> Any:  # noqa: ANN401 - its JSON
@@ -293,8 +228,8 @@ async def _run_analysis(paths: Sequence[str]) -> Any:  # noqa: ANN401 - its JSON
         ) from None
     if done.returncode == 2:
         raise ToolRefused(
-            "Nothing in these paths can be read as a dump or a log of a job: give the folder of"
-            " one incident."
+            "A path is not there, or nothing in them can be read as a dump or a log of a job: give"
+            " the folder of one incident by its absolute path."
         )
     if done.returncode != 0:
         raise ToolRefused("Reading the files failed: run `triage analyze` on them, which says why.")

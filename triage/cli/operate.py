@@ -245,12 +245,12 @@ def sweep(
         from triage.clock import read_utc_now
         from triage.services.retention.prune import sweep as remove
 
-        done = remove(ctx, read_utc_now(), dry_run=not yes)
+        num_blobs, num_unnamed = remove(ctx, read_utc_now(), dry_run=not yes)
         if not yes:
             raise UsageError(
-                f"{done.num_unnamed:,} of {done.num_blobs:,} blobs would be deleted for good: first"
+                f"{num_unnamed:,} of {num_blobs:,} blobs would be deleted for good: first"
                 " see that no other service writes to TRIAGE_BLOB_URL, and that this database is"
                 " the one to keep; --yes deletes them"
             )
-    typer.echo(f"removed {done.num_unnamed:,} of {done.num_blobs:,} blobs")
+    typer.echo(f"removed {num_unnamed:,} of {num_blobs:,} blobs")
     return 0

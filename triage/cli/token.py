@@ -123,7 +123,7 @@ def taint(key_id: _KeyId, since: _Since = None) -> int:
     counts = ", ".join(
         f"{number:,} {what.replace('_', ' ')}" for what, number in done.counts.items()
     )
-    typer.echo(f"set apart: {counts}; {done.num_incidents:,} incidents are answered again")
+    typer.echo(f"set apart: {counts}; {len(done.incidents):,} incidents are answered again")
     return 0
 
 

@@ -59,7 +59,7 @@ class NodeActs:
         return list(self._transport.pages("/v1/actions", wanted, most=most))
 
     def decide(self, action_id: str, decision: str) -> dict[str, Any]:
-        """Have an act approved, refused or undone: ``approve``, ``refuse``, ``undo``."""
+        """Have an act approved or undone: ``approve``, ``undo``."""
         return self._transport.post(f"/v1/actions/{quote(action_id, safe='')}/{decision}", {})
 
 

@@ -41,8 +41,6 @@ class ActionState(StrEnum):
     """A process has begun; after a kill here, the node itself says whether it was done."""
     DONE = "done"
     UNDONE = "undone"
-    REFUSED = "refused"
-    """A person said no."""
     EXPIRED = "expired"
     """Nobody said yes in time."""
     LEFT_ALONE = "left_alone"

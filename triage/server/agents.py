@@ -130,7 +130,7 @@ async def _analyse(request: Request, asked: "OfFiles") -> "Answer":
 
     state = get_state(request)
     state.pace.take(get_actor(request))
-    files = [(one.name, one.text) for one in asked.files]
+    files = list(asked.files.items())
     if sum(len(text.encode("utf-8", "replace")) for _, text in files) > MAX_TEXT_BYTES:
         raise ToolRefused("The texts are longer than 256 KiB together: send the telling parts.")
     report: dict[str, Any] = await to_thread.run_sync(analyse_given, state.context, files)

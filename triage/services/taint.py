@@ -6,7 +6,7 @@ be found; what others brought stays, and counts as if the token had never spoken
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from triage.clock import read_utc_now
@@ -22,19 +22,13 @@ from triage.store.views import KeyView
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What a token has brought: how much of each kind, and the incidents it speaks of."""
+    """What a token has brought, or what of it was set apart: how much of each kind, and the
+    incidents it speaks of.
+    """
 
     key: KeyView
     counts: Mapping[str, int]
     incidents: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TaintResult:
-    """What was set apart: how much of each kind, in how many incidents."""
-
-    counts: Mapping[str, int]
-    num_incidents: int
 
 
 def count_contribution(ctx: Context, key_id: str, since: datetime | None = None) -> Contribution:
@@ -62,7 +56,7 @@ def count_contribution(ctx: Context, key_id: str, since: datetime | None = None)
 
 def taint_token(
     ctx: Context, key_id: str, actor: str, since: datetime | None = None
-) -> TaintResult:
+) -> Contribution:
     """End a token, and set apart what it brought from ``since`` on; again, it is the same.
 
     The incidents that it speaks of are answered again. What it brought to the fleet's record is
@@ -70,15 +64,16 @@ def taint_token(
     id.
     """
     now = read_utc_now()
-    callbacks = count_contribution(ctx, key_id).counts["callbacks"]
+    count_contribution(ctx, key_id)
     with ctx.database.writing() as session:
         keys.revoke(session, key_id, now)
         keys.set_tainted(session, key_id, now)
-        for callback in subscriptions.list_callbacks(session, key_id):
+        callbacks = subscriptions.list_callbacks(session, key_id)
+        for callback in callbacks:
             subscriptions.remove(session, callback)
     # From here on no request of the token is kept, also none that was let in before.
     brought = count_contribution(ctx, key_id, since)
-    counts: Counter[str] = Counter(callbacks=callbacks)
+    counts: Counter[str] = Counter(callbacks=len(callbacks))
     for incident_id in brought.incidents:
         with ctx.database.writing() as session:
             # Files before their incident, as their readers lock them: no deadlock.
@@ -90,9 +85,7 @@ def taint_token(
     with ctx.database.writing() as session:
         counts["events"] = node_notices.withdraw(session, key_id)
         counts.update(ctx.fleet.withdraw(session, key_id, since))
-        done = TaintResult(dict(counts), len(brought.incidents))
-        detail: dict[str, object] = {**done.counts, "incidents": done.num_incidents}
-        if since is not None:
-            detail["since"] = since.isoformat()
+        told = {} if since is None else {"since": since.isoformat()}
+        detail = {**counts, "incidents": len(brought.incidents), **told}
         audit.note(session, actor, "taint token", key_id, now, detail)
-    return done
+    return replace(brought, counts=dict(counts))

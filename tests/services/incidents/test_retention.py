@@ -9,7 +9,7 @@ from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.resolve import resolve
 from triage.services.retention import prune as by_age
-from triage.services.retention.prune import Pruned, Swept, prune, sweep
+from triage.services.retention.prune import Pruned, prune, sweep
 from triage.store.database.ids import make_id, parse_made_at
 from triage.store.incidents import incidents
 from triage.store.uploads import artifacts, evidence
@@ -79,9 +79,9 @@ def test_blobs_without_rows_go_when_a_person_says_so(
 
     prune(ctx, 90, 90)
     assert len(list(ctx.blobs.keys())) == 4
-    assert sweep(ctx, now, dry_run=True) == Swept(4, 1)
-    assert sweep(ctx, now) == Swept(4, 1)
-    assert sweep(ctx, now) == Swept(3, 0)
+    assert sweep(ctx, now, dry_run=True) == (4, 1)
+    assert sweep(ctx, now) == (4, 1)
+    assert sweep(ctx, now) == (3, 0)
 
 
 def test_an_id_tells_when_it_was_made() -> None:

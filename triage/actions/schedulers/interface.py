@@ -44,6 +44,10 @@ class SchedulerRefused(TriageError):
     """The scheduler said no, in words that do not change by asking again."""
 
 
+class NoSuchNode(SchedulerRefused):
+    """The scheduler knows no node of this name."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeView:
     """A node as its scheduler sees it.
@@ -54,7 +58,6 @@ class NodeView:
     """
 
     name: str
-    exists: bool
     drained: bool = False
     reason: str = ""
     by: str = ""
@@ -74,10 +77,6 @@ class NodeView:
     def booted_at(self) -> datetime | None:
         """When the node was started, where that is told."""
         return parse_scheduler_time(self.details.get("boot_time"))
-
-    def is_drained_for(self, reason: str) -> bool:
-        """Whether it is drained for the incident of this reason of ours."""
-        return self.incident is not None and self.incident == parse_reason_incident(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class Scheduler(Protocol):
     name: str
 
     def node(self, node: str) -> NodeView:
-        """How the node stands; ``exists`` is False for one that the scheduler does not know."""
+        """How the node stands. Raises :class:`NoSuchNode`, as all acts on a node do."""
 
     def pool(self) -> PoolView:
         """What a budget by share is counted by, in one question however many nodes there are."""

@@ -12,16 +12,15 @@ The text of ``scontrol -o show node`` is read, not JSON: it has the same words f
 import os
 import re
 import shutil
-import signal
-import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from subprocess import DEVNULL, TimeoutExpired
 from tempfile import TemporaryFile
 from typing import Final
 
 from triage.actions.schedulers.interface import (
     NodeView,
+    NoSuchNode,
     PoolView,
     SchedulerAway,
     SchedulerRefused,
@@ -29,6 +28,8 @@ from triage.actions.schedulers.interface import (
     parse_reason_incident,
     parse_scheduler_time,
 )
+from triage.collectors.artifact import Deadline
+from triage.collectors.capture import CannotRun, iterate_output, run_command
 from triage.domain.patterns import compile_re
 from triage.errors import UsageError
 from triage.render.words.clean import format_one_line
@@ -39,7 +40,6 @@ KEPT: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SLURM_CONF", "SLURM_CONF_SERVER",
     "SLURM_JWT",
 )  # fmt: skip
-MOST_BYTES: Final = 1 << 22
 MOST_WORDS: Final = 300
 # A node has some two thousand.
 MOST_CHARS: Final = 1 << 16
@@ -69,10 +69,6 @@ RIGHTS: Final = (
 )
 
 
-class NoSuchNode(SchedulerRefused):
-    """The cluster has no node of this name."""
-
-
 @dataclass(frozen=True, slots=True)
 class SlurmScheduler:
     """:class:`triage.actions.schedulers.interface.Scheduler` over ``scontrol`` and ``sinfo``.
@@ -87,10 +83,7 @@ class SlurmScheduler:
 
     def node(self, node: str) -> NodeView:
         """How the node stands. ``details``: ``state``, and ``boot_time`` where it is known."""
-        try:
-            printed = self._run("scontrol", "-o", "show", "node", check_node_name(node))
-        except NoSuchNode:
-            return NodeView(node, exists=False)
+        printed = self._run("scontrol", "-o", "show", "node", check_node_name(node))
         return parse_node_view(node, printed)
 
     def pool(self) -> PoolView:
@@ -111,12 +104,8 @@ class SlurmScheduler:
 
     def drain(self, node: str, reason: str) -> None:
         """Drain the node, unless it is drained for this incident already."""
-        seen = self._known(node)
-        if seen.drained:
-            if not seen.is_drained_for(reason):
-                raise SchedulerRefused(f"{node} is drained already: {seen.why}")
-            return
-        self._update(node, "state=drain", f"reason={reason}")
+        if not self._look_for(node, reason).drained:
+            self._update(node, "state=drain", f"reason={reason}")
 
     def undrain(self, node: str, reason: str, earlier: str) -> None:
         """Take back the drain of this incident.
@@ -124,21 +113,20 @@ class SlurmScheduler:
         ``state=undrain`` leaves the base state alone: a node that is DOWN stays DOWN. The reason
         that stood there before is written again.
         """
-        seen = self._known(node)
+        seen = self._look_for(node, reason)
         if not seen.drained:
             return
-        if not seen.is_drained_for(reason):
-            raise SchedulerRefused(f"{node} is drained for another reason: {seen.why}")
         earlier = format_one_line(earlier)[:MOST_WORDS]
         self._update(node, "state=undrain")
         # Without a reason of its own, a node that is DOWN would keep ours.
         if earlier or "DOWN" in parse_state_flags(str(seen.details.get("state", ""))):
             self._update(node, f"reason={earlier or 'DOWN; the drain of triage was taken back'}")
 
-    def _known(self, node: str) -> NodeView:
+    def _look_for(self, node: str, reason: str) -> NodeView:
+        """The node. Raises :class:`SchedulerRefused` where it is drained for anything else."""
         seen = self.node(node)
-        if not seen.exists:
-            raise NoSuchNode(f"Slurm knows no node {node}")
+        if seen.drained and (seen.incident or "") != parse_reason_incident(reason):
+            raise SchedulerRefused(f"{node} is drained for another reason: {seen.why}")
         return seen
 
     def _update(self, node: str, *changes: str) -> None:
@@ -156,7 +144,7 @@ class SlurmScheduler:
             return printed
         complaint = format_one_line(f"{complaint} {printed}").strip()[:MOST_WORDS]
         if UNKNOWN_NODE.search(complaint):
-            raise NoSuchNode(complaint)
+            raise NoSuchNode(f"Slurm knows no such node: {complaint}")
         if NO_RIGHTS.search(complaint):
             raise SchedulerRefused(f"{complaint} ({RIGHTS})")
         raise SchedulerAway(f"{program} ended with status {status}: {complaint or 'no words'}")
@@ -166,30 +154,19 @@ def run(argv: Sequence[str], timeout_s: float) -> tuple[int, str, str]:
     """(status, stdout, stderr) of a program. Raises :class:`SchedulerAway`."""
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     # Times are compared as text, so they are of one zone in summer and winter.
-    environment |= {"LC_ALL": "C", "TZ": "UTC"}
-    # Files, not pipes: a child that outlives a killed program keeps a pipe open.
-    with TemporaryFile() as out, TemporaryFile() as err:
+    environment["TZ"] = "UTC"
+    deadline = Deadline(timeout_s)
+    with TemporaryFile() as complaint:
         try:
-            process = subprocess.Popen(
-                argv, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            why = f"{argv[0]} cannot be run: {error.strerror}; see TRIAGE_ACT_SLURM_BIN"
-            raise SchedulerAway(why) from error
-        try:
-            status = process.wait(timeout_s)
-        except subprocess.TimeoutExpired as error:
+            with run_command(argv, environment, DEVNULL, complaint) as process:
+                printed = b"".join(iterate_output(process, deadline))
+                status = process.wait(max(deadline.left_s(), 0.1))
+        except CannotRun as error:
+            raise SchedulerAway(f"{argv[0]} {error}; see TRIAGE_ACT_SLURM_BIN") from error
+        except (TimeoutError, TimeoutExpired) as error:
             raise SchedulerAway(f"{argv[0]} did not end within {timeout_s:g} s") from error
-        finally:
-            with suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        texts = []
-        for file in (out, err):
-            file.seek(0)
-            texts.append(file.read(MOST_BYTES).decode("utf-8", "replace"))
-    return status, texts[0], texts[1]
+        complaint.seek(0)
+        return status, printed.decode("utf-8", "replace"), complaint.read().decode(errors="replace")
 
 
 def parse_node_view(node: str, printed: str) -> NodeView:
@@ -218,7 +195,6 @@ def parse_node_view(node: str, printed: str) -> NodeView:
         details["boot_time"] = found["BootTime"]
     return NodeView(
         name=node,
-        exists=True,
         drained=bool(words & DRAINED),
         reason="" if reason is None else format_one_line(reason["reason"]).strip(),
         by="" if reason is None else reason["by"] or "",

@@ -9,8 +9,7 @@ decided.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -21,9 +20,8 @@ from triage.actions.services.rules import (
     Broken,
     Convicted,
     Rule,
+    check_rules,
     find_broken_incident_rule,
-    find_broken_mode_rule,
-    find_broken_node_rule,
     find_contradiction,
     iterate_convicted,
 )
@@ -37,7 +35,7 @@ from triage.domain.wire import WireForm
 from triage.errors import Conflict, NotFound
 from triage.notify.message import Event, Kind, Target, derive_message_id
 from triage.notify.registry import Notice, render_notice
-from triage.services.context import ActingHooks, Context, ShownActs
+from triage.services.context import ActingHooks, ShownActs
 from triage.services.notifications.outbox import write_message
 from triage.settings import Settings
 from triage.store.access import audit
@@ -58,8 +56,6 @@ _TOLD: Final = {
     ActionState.FAILED: Event.ACTION_FAILED,
     ActionState.LEFT_ALONE: Event.ACTION_FAILED,
 }
-_FACTS: Final = ("id", "incident_id", "cluster", "node", "verb", "state", "category",
-                 "confidence", "why", "error", "expires_at")  # fmt: skip
 _DONE_IN_WORDS: Final = {Verb.DRAIN: "drained", Verb.UNDRAIN: "given back"}
 
 
@@ -75,51 +71,58 @@ class ActWriter:
 
     def answered(self, incident_id: str) -> None:
         """A settled incident has an answer: look back at what was done, propose what it wants."""
-        if self.settings.act_mode is ActMode.OFF:
+        standing = self.look_back(incident_id)
+        if standing is None:
             return
-        standing = load_standing(self.session, incident_id)
-        if standing is None or find_broken_incident_rule(standing, self.settings):
-            return
-        self.look_back(standing)
         verb = Verb.EXCLUDE if self.settings.act_system == "none" else Verb.DRAIN
         waits = self.settings.act_mode is not ActMode.AUTO
         for one in iterate_convicted(standing):
-            broken = find_broken_node_rule(standing, one, self.settings, self.now)
-            if broken is not None:
+            try:
+                check_rules(standing, self.settings, verb, self.now, one.node)
+            except Broken as broken:
                 log.info("not acted on", node=one.node, why=broken.why)
-            elif not acts.list_incident_acts(self.session, incident_id, node=one.node):
-                self.add(**self.act_on(standing, one, verb, SERVICE, waits=waits))
+            else:
+                if not acts.list_incident_acts(self.session, incident_id, node=one.node):
+                    self.put(**self.act_on(standing, one, verb, SERVICE, waits=waits))
 
     def act_on(
-        self, standing: Standing, one: Convicted, verb: Verb, by: str, *, waits: bool = False
+        self, standing: Standing, one: Convicted, verb: Verb, by: str, **how: bool
     ) -> dict[str, Any]:
-        """The columns of an act on a convicted node; ``waits``: for a person."""
+        """The columns of an act on a convicted node; ``waits``: for a person, or is ``decided``."""
         incident = standing.incident
         why = f"convicted of {one.category} at {one.confidence:.2f} in the job {incident.job_id}"
         return {
             "cluster_id": standing.cluster_id,
             "incident_id": incident.id,
-            "node": one.node,
+            **asdict(one),
             "verb": verb,
             "system": self.settings.act_system,
-            "category": one.category,
-            "confidence": one.confidence,
             "revision": incident.revision,
             "why": why,
-            **self._due(by, waits=waits),
+            **self._due(by, **how),
         }
 
-    def _due(self, by: str, *, waits: bool) -> dict[str, Any]:
+    def _due(self, by: str, *, waits: bool = False, decided: bool = False) -> dict[str, Any]:
         until = self.now + timedelta(hours=self.settings.act_approval_hours)
-        state = ActionState.PROPOSED if waits else ActionState.APPROVED
-        return {"state": state, "asked_by": by, "expires_at": until if waits else None}
+        return {
+            "state": ActionState.PROPOSED if waits else ActionState.APPROVED,
+            "asked_by": by,
+            "expires_at": until if waits else None,
+            "decided_by": by if decided else None,
+            "decided_at": self.now if decided else None,
+        }
 
-    def look_back(self, standing: Standing) -> None:
-        """Find acts that the newest answer, or what a person says, no longer bears out."""
-        if self.settings.act_mode is ActMode.OFF:
-            return
+    def look_back(self, incident_id: str) -> Standing | None:
+        """Find acts that the newest answer, or what a person says, no longer bears out.
+
+        The incident as it stands; None where there is none, or acting is off.
+        """
+        off = self.settings.act_mode is ActMode.OFF
+        standing = None if off else load_standing(self.session, incident_id)
+        if standing is None:
+            return None
         still = {one.node for one in iterate_convicted(standing)}
-        for one in acts.list_incident_acts(self.session, standing.incident.id):
+        for one in acts.list_incident_acts(self.session, incident_id):
             if one.verb is Verb.UNDRAIN:
                 continue
             said = find_contradiction(standing.incident.resolution, one.node, one.category)
@@ -128,6 +131,7 @@ class ActWriter:
             elif one.node not in still and not find_broken_incident_rule(standing, self.settings):
                 why = f"revision {standing.incident.revision} no longer convicts {one.node}"
                 self._refute(one, why)
+        return standing
 
     def _refute(self, one: NodeActView, why: str) -> None:
         """An act has nothing to rest on any more: it is not begun, or it is taken back."""
@@ -149,14 +153,22 @@ class ActWriter:
             raise NotFound("there is no such act", hint="GET /v1/actions lists them")
         return one
 
-    def add(self, **values: Any) -> NodeActView | None:  # noqa: ANN401 - by the names of columns
-        """Keep a new act, and have it done or approved; None where the incident has one of this
-        verb on this node.
+    def put(self, **values: Any) -> NodeActView:  # noqa: ANN401 - by the names of columns
+        """Have an act done or approved: a new one, or that of the incident, node and verb once
+        more, which waits or was not done; one that is being done stays.
         """
         action_id = make_id("act", self.now)
-        if not acts.add(self.session, id=action_id, created_at=self.now, **values):
-            return None
-        return self.begin(self.find(action_id))
+        if acts.add(self.session, id=action_id, created_at=self.now, **values):
+            return self.begin(self.find(action_id))
+        same = {name: values[name] for name in ("incident_id", "node", "verb")}
+        [one] = acts.list_incident_acts(self.session, **same)
+        if one.state in (ActionState.APPROVED, ActionState.ACTING):
+            return one
+        clean = dict.fromkeys(("ended_at", "error", "acted_at", "owner"))
+        # A worker that does the act holds its work first, then the act: so does everybody.
+        work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
+        asked = acts.change(self.session, one.id, one.state, **clean, **values)
+        return self.begin(asked) if asked else self.find(one.id)
 
     def begin(self, one: NodeActView) -> NodeActView:
         """An act was asked for: a proposal waits until it expires, every other one is due."""
@@ -171,48 +183,31 @@ class ActWriter:
 
     def propose(self, one: NodeActView, why: str) -> NodeActView:
         """Have an approved act wait for a person after all."""
-        until = self.now + timedelta(hours=self.settings.act_approval_hours)
-        values = {"state": ActionState.PROPOSED, "why": why, "expires_at": until}
-        acts.change(self.session, one.id, one.state, **values)
-        return self.begin(self.find(one.id))
-
-    def ask_again(self, one: NodeActView, **values: object) -> NodeActView:
-        """An act that waits, or was not done before, once more; one that is being done stays."""
-        if one.state in (ActionState.APPROVED, ActionState.ACTING):
-            return one
-        clean = dict.fromkeys(("ended_at", "error", "acted_at", "owner"))
-        # A worker that does the act holds its work first, then the act: so does everybody.
-        work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
-        asked = acts.change(self.session, one.id, one.state, **clean, **values)
-        again = self.find(one.id)
-        return self.begin(again) if asked else again
+        values = {**self._due(one.asked_by, waits=True), "why": why}
+        return self.begin(acts.change(self.session, one.id, one.state, **values) or one)
 
     def approve(self, one: NodeActView, by: str) -> NodeActView:
-        """Have a proposal carried out, also beyond the budget: a person has decided."""
-        work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
-        return self._decide(one, by, "act approved", state=ActionState.APPROVED, expires_at=None)
+        """Have a proposal carried out, also beyond the budget: a person has decided.
 
-    def refuse(self, one: NodeActView, by: str) -> NodeActView:
-        """Say no to a proposal."""
-        return self._decide(one, by, "act refused", state=ActionState.REFUSED, ended_at=self.now)
-
-    def _decide(self, one: NodeActView, by: str, step: str, **values: object) -> NodeActView:
-        """Raises :class:`Conflict` for an act that is no proposal, or has expired."""
+        Raises :class:`Conflict` for an act that is no proposal, or has expired.
+        """
         if one.expires_at is not None and one.expires_at <= self.now:
             raise Conflict(
                 f"the proposal expired at {one.expires_at:%Y-%m-%d %H:%M}Z, and nothing was done",
                 hint=f"`triage act {one.verb} {one.incident_id}` asks for it anew",
             )
-        values |= {"decided_by": by, "decided_at": self.now}
-        if not acts.change(self.session, one.id, ActionState.PROPOSED, **values):
+        work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
+        values = {**self._due(by, decided=True), "asked_by": one.asked_by}
+        approved = acts.change(self.session, one.id, ActionState.PROPOSED, **values)
+        if approved is None:
             stands = self.find(one.id)
             decider = f" by {stands.decider}" if stands.decided_by else ""
             raise Conflict(
                 f"the act is no proposal any more: it is {stands.state.replace('_', ' ')}{decider}",
                 hint="`triage act list` shows how each act stands",
             )
-        self.note(step, one, by)
-        return self.find(one.id)
+        self.note("act approved", one, by)
+        return approved
 
     def undo(self, one: NodeActView, by: str) -> NodeActView:
         """Take back what was done. Raises :class:`Conflict` for what is not done."""
@@ -234,20 +229,11 @@ class ActWriter:
             return self.find(one.id)
         by_person = by != SERVICE
         waits = not by_person and self.settings.act_mode is not ActMode.AUTO
-        decision = {"decided_by": by, "decided_at": self.now} if by_person else {
-            "decided_by": None, "decided_at": None}  # fmt: skip
-        values = {"why": why, **decision, **self._due(by, waits=waits)}
         same = {name: getattr(one, name) for name in (
             "cluster_id", "incident_id", "node", "system", "category", "confidence", "revision",
         )}  # fmt: skip
-        earlier = acts.list_incident_acts(
-            self.session, one.incident_id, node=one.node, verb=Verb.UNDRAIN
-        )
-        if earlier:
-            return self.ask_again(earlier[0], **values)
-        made = self.add(verb=Verb.UNDRAIN, undoes=one.id, **same, **values)
-        assert made is not None
-        return made
+        due = self._due(by, waits=waits, decided=by_person)
+        return self.put(verb=Verb.UNDRAIN, undoes=one.id, why=why, **same, **due)
 
     def undone(self, one: NodeActView, actor: str, **detail: object) -> None:
         """An act that was done has been taken back; nothing where it stands otherwise."""
@@ -266,9 +252,9 @@ class ActWriter:
             values.setdefault("acted_at", None)
         values |= {"state": state, "ended_at": self.now}
         values["error"] = None if state is ActionState.DONE else why
-        if acts.change(self.session, one.id, one.state, **values):
+        if (ended := acts.change(self.session, one.id, one.state, **values)) is not None:
             self.note(f"act {state.replace('_', ' ')}", one, **({"why": why} if why else {}))
-            self._tell(self.find(one.id))
+            self._tell(ended)
 
     def note(self, step: str, one: NodeActView, actor: str = SERVICE, **detail: object) -> None:
         """One step of an act into the audit trail, such as ``act done``."""
@@ -283,15 +269,13 @@ class ActWriter:
         wire = one.to_dict()
         url = f"{self.settings.public_url.rstrip('/')}/incidents/{one.incident_id}#{one.id}"
         line = _compose_headline(one)
-        data = {"headline": line, "action": {key: wire[key] for key in _FACTS}, "url": url}
+        data = {"headline": line, "action": wire, "url": url}
         lines: tuple[str, ...] = (f"Incident {one.incident_id}",)
         if event is Event.ACTION_PROPOSED and wire["expires_at"]:
             lines += (f"It may be approved until {wire['expires_at']}.",)
         notice = Notice(event, self.now, line, lines, data, url, page="the act")
         there = incidents.find(self.session, one.incident_id) is not None
-        step = f"{one.state}/{self.now.isoformat()}"
-        if one.state is ActionState.DONE:
-            step = "done"
+        step = "done" if one.state is ActionState.DONE else f"{one.state}/{self.now.isoformat()}"
         of = one.incident_id if there else None
         # Not those that the hook of an incident named: an admin made the others.
         for receiving in subscriptions.list_by_event(self.session, str(event)):
@@ -314,13 +298,6 @@ def _compose_headline(one: NodeActView) -> str:
     return f"Not done: {what}: {one.error or one.why}"
 
 
-@contextmanager
-def open_writer(ctx: Context) -> Iterator[ActWriter]:
-    """A writer of acts, in a transaction of its own."""
-    with ctx.database.writing() as session:
-        yield ActWriter(session, ctx.settings)
-
-
 class ActingOnNodes(ActingHooks):
     """What acting on nodes does beside an incident, by the rows of acts."""
 
@@ -334,9 +311,7 @@ class ActingOnNodes(ActingHooks):
         self, session: Session, settings: Settings, incident_id: str, now: datetime
     ) -> None:
         """Find acts that were wrong by what a person says."""
-        standing = load_standing(session, incident_id)
-        if standing is not None:
-            ActWriter(session, settings, now).look_back(standing)
+        ActWriter(session, settings, now).look_back(incident_id)
 
     def counts(self, session: Session, settings: Settings) -> Mapping[str, Any]:
         """Acts by verb and state."""
@@ -370,91 +345,43 @@ class ActWish:
 
 
 @dataclass(frozen=True, slots=True)
-class WouldAct(WireForm):
-    """An act that would be done."""
-
-    node: str
-    verb: Verb
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class AskedActs(WireForm):
-    """What became of a wish: acts that are carried out or wait, or those that would be."""
+    """What became of a wish; of a dry run, what would be done."""
 
     dry_run: bool
     actions: tuple[NodeActView, ...] = ()
-    would: tuple[WouldAct, ...] = ()
 
 
 def ask(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedActs:
     """Have an act done on the convicted nodes of an incident; the scheduler is asked by a worker.
 
-    It needs no approval; all other rules hold. Raises :class:`NotFound`, and :class:`Conflict`
-    that says which rule is in the way and how to go on.
+    It needs no approval; all other rules hold. Raises :class:`Conflict` that says which rule is
+    in the way and how to go on.
     """
-    wanted = _undrain if wish.verb is Verb.UNDRAIN else _act
-    return wanted(writer, incident_id, wish, by)
+    step = _undrain if wish.verb is Verb.UNDRAIN else _act
+    with writer.session.begin_nested() as kept:
+        done = tuple(step(writer, incident_id, wish, by))
+        if wish.dry_run:
+            kept.rollback()
+    return AskedActs(wish.dry_run, done)
 
 
-def _act(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedActs:
-    settings = writer.settings
+def _act(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> Iterator[NodeActView]:
     standing = load_standing(writer.session, incident_id)
-    if standing is None:
-        raise NotFound("there is no such incident", hint="GET /v1/incidents lists them")
-    _check(
-        find_broken_mode_rule(settings, wish.verb) or find_broken_incident_rule(standing, settings)
-    )
-    nodes = _select_wanted(standing, wish)
-    for one in nodes:
-        _check(find_broken_node_rule(standing, one, settings, writer.now))
-    acting = [writer.act_on(standing, one, wish.verb, by) for one in nodes]
-    if wish.dry_run:
-        keys = ("node", "verb", "why")
-        would = (WouldAct(*(values[key] for key in keys)) for values in acting)
-        return AskedActs(dry_run=True, would=tuple(would))
-    decider = by if wish.approve else None
-    return AskedActs(
-        dry_run=False, actions=tuple(_begin_act(writer, one, decider) for one in acting)
-    )
+    for one in check_rules(standing, writer.settings, wish.verb, writer.now, wish.node):
+        for it in acts.list_incident_acts(writer.session, incident_id, node=one.node):
+            if it.state in (ActionState.DONE, ActionState.UNDONE) and it.verb in acts.TAKES_OUT:
+                raise Broken(
+                    Rule.ONCE,
+                    f"{it.node} was acted on for this incident already:"
+                    f" {it.verb} is {it.state} ({it.id})",
+                    f"`triage act undo {it.id}` takes it back; a second time, act at the scheduler",
+                )
+        assert standing is not None
+        yield writer.put(**writer.act_on(standing, one, wish.verb, by, decided=wish.approve))
 
 
-def _select_wanted(standing: Standing, wish: ActWish) -> Sequence[Convicted]:
-    """The convicted nodes that the wish names. Raises :class:`Conflict` where there is none."""
-    found = list(iterate_convicted(standing))
-    nodes = [one for one in found if wish.node in (None, one.node)]
-    if nodes:
-        return nodes
-    if not found:
-        why = "the answer convicts no node of a hardware cause"
-        step = "look at the suspects; act by hand at the scheduler"
-    else:
-        why = f"{wish.node} is not convicted by this answer"
-        step = f"those that are: {', '.join(one.node for one in found)}"
-    raise Broken(Rule.CONVICTED, why, step).conflict()
-
-
-def _begin_act(writer: ActWriter, values: Mapping[str, Any], decider: str | None) -> NodeActView:
-    """The act of a person on one node: a new one, or one that is there and was not done."""
-    node, verb = values["node"], values["verb"]
-    earlier = acts.list_incident_acts(writer.session, values["incident_id"], node=node)
-    for it in earlier:
-        if it.state in (ActionState.DONE, ActionState.UNDONE) and it.verb in acts.TAKES_OUT:
-            raise Broken(
-                Rule.ONCE,
-                f"{node} was acted on for this incident already: {it.verb} is {it.state} ({it.id})",
-                f"`triage act undo {it.id}` takes it back; a second time, act at the scheduler",
-            ).conflict()
-    decided_at = None if decider is None else writer.now
-    values = {**values, "decided_by": decider, "decided_at": decided_at}
-    same = next((it for it in earlier if it.verb is verb), None)
-    done = writer.add(**values) if same is None else writer.ask_again(same, **values)
-    if done is None:
-        raise Conflict("somebody else has just asked for the same", hint="`triage act list`")
-    return done
-
-
-def _undrain(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedActs:
+def _undrain(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> Iterator[NodeActView]:
     """Take back the drains of an incident, or of one of its nodes."""
     drains = acts.list_incident_acts(
         writer.session, incident_id, node=wish.node, verb=Verb.DRAIN, state=ActionState.DONE
@@ -464,14 +391,5 @@ def _undrain(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> Ask
             "no drain of this incident stands that could be taken back",
             hint="`triage act list` shows what was done",
         )
-    if wish.dry_run:
-        would = (WouldAct(one.node, Verb.UNDRAIN, f"takes {one.id} back") for one in drains)
-        return AskedActs(dry_run=True, would=tuple(would))
-    done = (writer.take_back(one, f"{by} undoes it", by) for one in drains)
-    return AskedActs(dry_run=False, actions=tuple(done))
-
-
-def _check(broken: Broken | None) -> None:
-    """Raises :class:`Conflict` for a rule that does not hold."""
-    if broken is not None:
-        raise broken.conflict()
+    for one in drains:
+        yield writer.take_back(one, f"{by} undoes it", by)

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from triage.actions.schedulers.interface import (
     NodeView,
+    NoSuchNode,
     PoolView,
     Scheduler,
     SchedulerAway,
@@ -21,14 +22,7 @@ from triage.actions.schedulers.interface import (
     format_act_reason,
 )
 from triage.actions.services.acts import SERVICE, ActWriter
-from triage.actions.services.rules import (
-    Broken,
-    Rule,
-    find_broken_incident_rule,
-    find_broken_mode_rule,
-    find_broken_node_rule,
-    iterate_convicted,
-)
+from triage.actions.services.rules import Broken, Rule, check_rules
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
 from triage.actions.store.evidence import load_standing
@@ -37,7 +31,6 @@ from triage.domain.acting import ENDED, ActionState, Verb
 from triage.errors import Unavailable
 from triage.queue.runner import Claim
 from triage.services.context import Context
-from triage.settings import Settings
 from triage.store.database.clock import describe_clock_doubt, watch_clock
 from triage.store.jobs import hold_cluster
 
@@ -72,9 +65,8 @@ class Hands:
         if one.state is ActionState.PROPOSED:
             self._wait_for_person(claim, one, now)
             return
-        scheduler: Scheduler | None = None
+        scheduler = self.scheduler_of()
         try:
-            scheduler = self.scheduler_of()
             if one.verb is Verb.EXCLUDE:
                 self._exclude(claim, one, scheduler)
             elif scheduler is None:
@@ -89,10 +81,7 @@ class Hands:
             if isinstance(error, SchedulerAway) or one.verb is Verb.EXCLUDE:
                 why = f"{name} does not answer: {error}"
                 raise Unavailable(why, part=_SCHEDULER) from error
-            if stands:
-                claim.finish(again_at=read_utc_now() + _LOOK_AGAIN)
-            else:
-                self._end(claim, one, ActionState.FAILED, f"{name} refused: {error}")
+            self._end(claim, one, ActionState.FAILED, f"{name} refused: {error}")
 
     def _wait_for_person(self, claim: Claim, one: NodeActView, now: datetime) -> None:
         if one.expires_at is not None and now < one.expires_at:
@@ -100,7 +89,7 @@ class Hands:
             return
         with claim.finishing() as session:
             why = "nobody approved it in time"
-            self._writer(session, now).end(one, ActionState.EXPIRED, why)
+            ActWriter(session, self.ctx.settings, now).end(one, ActionState.EXPIRED, why)
 
     def _exclude(self, claim: Claim, one: NodeActView, scheduler: Scheduler | None) -> None:
         """Launchers are told by the row itself. It costs as much as a drain does."""
@@ -111,69 +100,67 @@ class Hands:
 
     def _act(self, claim: Claim, one: NodeActView, scheduler: Scheduler) -> None:
         seen = scheduler.node(one.node)
-        if one.state is ActionState.ACTING and _was_done(one, seen):
-            self._record(claim, one, seen, "found done after a process ended before it said so")
-            return
-        ended = _judge_foreign_state(one, seen)
-        if ended is not None:
-            self._end(claim, one, *ended)
-            return
         drains = one.verb is Verb.DRAIN
-        if one.state is ActionState.APPROVED:
-            pool = self._read_pool(scheduler) if drains else None
-            begun = self._begin(claim, one, seen, pool)
-            if begun is None:
+        # A process that ended before it said so may have done it.
+        if one.state is not ActionState.ACTING or not _was_done(one, seen):
+            foreign = _find_foreign_state(one, seen)
+            if foreign is not None:
+                self._end(claim, one, ActionState.LEFT_ALONE, foreign)
                 return
-            one = begun
-        reason = format_act_reason(one.incident_id, one.category, one.confidence)
-        if drains:
-            scheduler.drain(one.node, reason)
-        else:
-            with self.ctx.database.reading() as session:
-                undone = None if one.undoes is None else acts.find(session, one.undoes)
-            # The reason that stood at the node before the drain that is taken back.
-            earlier = "" if undone is None else (undone.before or {}).get("reason", "")
-            scheduler.undrain(one.node, reason, str(earlier))
-        self._record(claim, one, scheduler.node(one.node))
-
-    def _record(
-        self, claim: Claim, one: NodeActView, seen: NodeView, how: str | None = None
-    ) -> None:
-        """Write down what the node says of the act."""
+            if one.state is ActionState.APPROVED:
+                pool = self._read_pool(scheduler) if drains else None
+                begun = self._begin(claim, one, seen, pool)
+                if begun is None:
+                    return
+                one = begun
+            self._change_node(one, scheduler)
+            seen = scheduler.node(one.node)
         if not _was_done(one, seen):
             stands = "is drained" if seen.drained else "is not drained"
             why = f"the scheduler took the act, and the node {stands}: {seen.reason or 'no reason'}"
             self._end(claim, one, ActionState.FAILED, why)
             return
-        again_at = read_utc_now() + _LOOK_AGAIN if one.verb is Verb.DRAIN else None
-        with claim.finishing(again_at) as session:
-            self._done(session, one, how=how, after=asdict(seen))
+        with claim.finishing(read_utc_now() + _LOOK_AGAIN if drains else None) as session:
+            self._done(session, one, after=asdict(seen))
 
-    def _done(
-        self, session: Session, one: NodeActView, *, how: str | None = None, **values: object
-    ) -> None:
-        writer = self._writer(session)
-        writer.end(one, ActionState.DONE, how, **values)
+    def _change_node(self, one: NodeActView, scheduler: Scheduler) -> None:
+        reason = format_act_reason(one.incident_id, one.category, one.confidence)
+        if one.verb is Verb.DRAIN:
+            scheduler.drain(one.node, reason)
+            return
+        with self.ctx.database.reading() as session:
+            undone = None if one.undoes is None else acts.find(session, one.undoes)
+        # The reason that stood at the node before the drain that is taken back.
+        earlier = "" if undone is None else (undone.before or {}).get("reason", "")
+        scheduler.undrain(one.node, reason, str(earlier))
+
+    def _done(self, session: Session, one: NodeActView, **values: object) -> None:
+        writer = ActWriter(session, self.ctx.settings)
+        writer.end(one, ActionState.DONE, None, **values)
         if one.undoes is not None:
             writer.undone(writer.find(one.undoes), one.decided_by or one.asked_by, by=one.id)
             return
         # What came while it was done may have taken back what it rests on.
-        standing = load_standing(session, one.incident_id)
-        if standing is not None:
-            writer.look_back(standing)
+        writer.look_back(one.incident_id)
 
     def _watch(self, claim: Claim, one: NodeActView, scheduler: Scheduler) -> None:
         """A drain that stands; somebody may have taken it back at the scheduler."""
-        if scheduler.node(one.node).incident == one.incident_id:
+        try:
+            incident = scheduler.node(one.node).incident
+        except NoSuchNode:
+            incident = None
+        except SchedulerRefused:
+            incident = one.incident_id  # nothing is known by who may not look
+        if incident == one.incident_id:
             claim.finish(again_at=read_utc_now() + _LOOK_AGAIN)
             return
         with claim.finishing() as session:
             why = "found taken back at the scheduler, not by this service"
-            self._writer(session).undone(one, SERVICE, why=why)
+            ActWriter(session, self.ctx.settings).undone(one, SERVICE, why=why)
 
     def _end(self, claim: Claim, one: NodeActView, state: ActionState, why: str) -> None:
         with claim.finishing() as session:
-            writer = self._writer(session)
+            writer = ActWriter(session, self.ctx.settings)
             one = acts.find(session, one.id) or one
             if one.state not in ENDED:
                 writer.end(one, state, why)
@@ -199,86 +186,69 @@ class Hands:
         again_at = None
         with self.ctx.database.writing() as session:
             hold_cluster(session, one.cluster_id)
-            writer = self._writer(session)
+            writer = ActWriter(session, self.ctx.settings)
             fresh = acts.find(session, one.id, locked=True)
             if fresh is not None and fresh.state is ActionState.APPROVED:
-                broken = self._find_broken_rule(writer, fresh, seen)
-                over = None
-                if broken is None and pool is not None and not fresh.decided_by:
-                    over = _find_spent_budget(session, self.ctx.settings, pool, fresh, writer.now)
-                if broken is None and over is None:
-                    acts.change(
+                try:
+                    self._check(writer, fresh, seen, pool)
+                except Broken as broken:
+                    if broken.rule is Rule.BUDGET:
+                        fresh = writer.propose(fresh, f"{fresh.why}; {broken.why}")
+                    elif broken.rule is Rule.SETTLED:
+                        again_at = writer.now + _SOON
+                    else:
+                        writer.end(fresh, ActionState.LEFT_ALONE, broken.why)
+                else:
+                    writer.note("act began", fresh)
+                    return acts.change(
                         session, fresh.id, fresh.state, state=ActionState.ACTING,
                         acted_at=writer.now, owner=claim.owner,
                         before=None if seen is None else asdict(seen),
                     )  # fmt: skip
-                    writer.note("act began", fresh)
-                    return writer.find(fresh.id)
-                if broken is None:
-                    fresh = writer.propose(fresh, f"{fresh.why}; {over}")
-                elif broken.rule is Rule.SETTLED:
-                    again_at = writer.now + _SOON
-                else:
-                    writer.end(fresh, ActionState.LEFT_ALONE, broken.why)
             if fresh is not None and fresh.state is ActionState.PROPOSED:
                 again_at = fresh.expires_at
         claim.finish(again_at=again_at)
         return None
 
-    def _find_broken_rule(
-        self, writer: ActWriter, one: NodeActView, seen: NodeView | None
-    ) -> Broken | None:
-        """The first rule that an approved act does not keep by now."""
-        settings = self.ctx.settings
+    def _check(
+        self, writer: ActWriter, one: NodeActView, seen: NodeView | None, pool: PoolView | None
+    ) -> None:
+        """Raises :class:`Broken` for the first rule that an approved act does not keep by now."""
         if one.verb is Verb.UNDRAIN:
-            return None
-        broken = find_broken_mode_rule(settings, one.verb)
-        if broken is not None:
-            return broken
+            return
         standing = load_standing(writer.session, one.incident_id)
-        if standing is None:
-            return Broken(Rule.CONVICTED, "the incident is gone", "")
-        broken = find_broken_incident_rule(standing, settings)
-        node = next((it for it in iterate_convicted(standing) if it.node == one.node), None)
-        if broken is not None or node is None:
-            why = f"the newest answer does not convict {one.node}"
-            return broken or Broken(Rule.CONVICTED, why, "")
         booted_at = None if seen is None else seen.booted_at
-        return find_broken_node_rule(standing, node, settings, writer.now, booted_at)
+        check_rules(standing, self.ctx.settings, one.verb, writer.now, one.node, booted_at)
+        if pool is not None and not one.decided_by:
+            _check_budget(writer, pool, one)
 
-    def _writer(self, session: Session, now: datetime | None = None) -> ActWriter:
-        return ActWriter(session, self.ctx.settings, now)
 
-
-def _find_spent_budget(
-    session: Session, settings: Settings, pool: PoolView, one: NodeActView, now: datetime
-) -> str | None:
-    """Why this node, too, is beyond the budget, in a clause; None where it is not.
+def _check_budget(writer: ActWriter, pool: PoolView, one: NodeActView) -> None:
+    """Raises :class:`Broken` where this node, too, is beyond the budget.
 
     Counted while the session holds the cluster: by the rows, which know what is about to be
     done, and by ``pool``, how the scheduler shows the cluster just before, which knows what
     services with other databases have done.
     """
+    session, settings, now = writer.session, writer.settings, writer.now
     doubt = describe_clock_doubt(session, now)
-    if doubt is not None:
-        return f"the clock is in doubt ({doubt.partition(';')[0]}), so a person decides"
     ours = acts.collect_nodes_out(session, one.cluster_id, now)
     acted = acts.list_nodes_taken_since(session, one.cluster_id, now - _HOUR)
     elsewhere = pool.out_since(now - _HOUR) - ours - set(acted) - {one.node}
     within_hour = len(acted) + len(elsewhere)
-    if within_hour >= settings.act_nodes_per_hour:
-        return (
-            f"{within_hour} nodes were taken out within an hour, and"
-            f" TRIAGE_ACT_NODES_PER_HOUR is {settings.act_nodes_per_hour}"
-        )
     most_out = max(1, int(settings.act_pool_share * pool.size))  # one always may be
     out = len((ours | set(pool.out)) - {one.node})
-    if out >= most_out:
-        return (
-            f"{out} of {pool.size} nodes are out because of triage, and"
-            f" TRIAGE_ACT_POOL_SHARE allows {most_out}"
-        )
-    return None
+    if doubt is not None:
+        why = f"the clock is in doubt ({doubt.partition(';')[0]}), so a person decides"
+    elif within_hour >= settings.act_nodes_per_hour:
+        why = f"{within_hour} nodes were taken out within an hour, and"
+        why += f" TRIAGE_ACT_NODES_PER_HOUR is {settings.act_nodes_per_hour}"
+    elif out >= most_out:
+        why = f"{out} of {pool.size} nodes are out because of triage, and"
+        why += f" TRIAGE_ACT_POOL_SHARE allows {most_out}"
+    else:
+        return
+    raise Broken(Rule.BUDGET, why, "approve it")
 
 
 def _was_done(one: NodeActView, seen: NodeView) -> bool:
@@ -286,18 +256,16 @@ def _was_done(one: NodeActView, seen: NodeView) -> bool:
     return seen.incident == one.incident_id if one.verb is Verb.DRAIN else not seen.drained
 
 
-def _judge_foreign_state(one: NodeActView, seen: NodeView) -> tuple[ActionState, str] | None:
-    """How an act ends that finds the node in a state that is not ours to change."""
-    if not seen.exists:
-        return ActionState.FAILED, f"the scheduler knows no node {one.node}"
+def _find_foreign_state(one: NodeActView, seen: NodeView) -> str | None:
+    """Why the state in which an act finds the node is not ours to change, in a clause."""
     if one.verb is Verb.UNDRAIN:
         if not seen.drained:
-            return ActionState.LEFT_ALONE, "the node is not drained any more"
+            return "the node is not drained any more"
         if seen.incident != one.incident_id:
-            return ActionState.LEFT_ALONE, f"the node is drained for another reason: {seen.why}"
+            return f"the node is drained for another reason: {seen.why}"
     elif seen.drained:
         if seen.incident is None:
-            return ActionState.LEFT_ALONE, f"the node is drained already by others: {seen.why}"
+            return f"the node is drained already by others: {seen.why}"
         whose = "this incident" if seen.incident == one.incident_id else seen.incident
-        return ActionState.LEFT_ALONE, f"the node is drained already by triage, for {whose}"
+        return f"the node is drained already by triage, for {whose}"
     return None

@@ -38,19 +38,16 @@ class Rule(StrEnum):
     BOUND = "bound"
     PLACED = "placed"
     ONCE = "once"
+    BUDGET = "budget"
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Conflict):
     """A rule that does not hold: why, in a clause, and how to go on."""
 
-    rule: Rule
-    why: str
-    step: str
-
-    def conflict(self) -> Conflict:
-        """What a person is answered whose wish it stands against."""
-        return Conflict(f"{self.why} (rule {self.rule})", hint=self.step)
+    def __init__(self, rule: Rule, why: str, step: str) -> None:
+        super().__init__(f"{why} (rule {rule})", hint=step)
+        self.rule = rule
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +76,34 @@ def iterate_convicted(standing: Standing) -> Iterator[Convicted]:
             yield Convicted(node, str(one["category"]), belief)
 
 
-def find_broken_mode_rule(settings: Settings, verb: Verb | None = None) -> Broken | None:
-    """Whether anything may be done at all, and whether the verb has a scheduler to ask."""
+def check_rules(
+    standing: Standing | None, settings: Settings, verb: Verb, now: datetime,
+    node: str | None = None, booted_at: datetime | None = None,
+) -> list[Convicted]:  # fmt: skip
+    """The convicted nodes that may be acted on, or the one of this name.
+
+    Raises :class:`Broken` for the first rule that does not hold.
+    """
     if settings.act_mode is ActMode.OFF:
         step = "with TRIAGE_ACT_MODE=approve it proposes acts, and a person approves them"
-        return Broken(Rule.MODE, "acting is off", step)
+        raise Broken(Rule.MODE, "acting is off", step)
     if verb is Verb.DRAIN and settings.act_system == "none":
         step = "set TRIAGE_ACT_SYSTEM, or `triage act exclude`"
-        return Broken(Rule.SCHEDULER, "no scheduler is named that could drain a node", step)
-    return None
+        raise Broken(Rule.SCHEDULER, "no scheduler is named that could drain a node", step)
+    if standing is None:
+        raise Broken(Rule.CONVICTED, "there is no such incident", "GET /v1/incidents lists them")
+    if (broken := find_broken_incident_rule(standing, settings)) is not None:
+        raise broken
+    convicted = {one.node: one for one in iterate_convicted(standing)}
+    nodes = [one for one in convicted.values() if node in (None, one.node)]
+    if not nodes:
+        step = f"those that are: {', '.join(convicted) or 'none; act by hand at the scheduler'}"
+        why = f"{node} is not convicted" if node else "no node is convicted"
+        raise Broken(Rule.CONVICTED, f"{why} by this answer", step)
+    for one in nodes:
+        if (broken := find_broken_node_rule(standing, one, settings, now, booted_at)) is not None:
+            raise broken
+    return nodes
 
 
 def find_broken_incident_rule(standing: Standing, settings: Settings) -> Broken | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Final
 
-from sqlalchemy import func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Action, Audit, Cluster, Node, Work
@@ -75,10 +75,12 @@ def add(session: Session, **values: Any) -> bool:  # noqa: ANN401 - by the names
     return insert_or_none(session, Action, values, Action.id) is not None
 
 
-def change(session: Session, action_id: str, was: ActionState, **values: object) -> bool:
-    """Set columns of an act that stands as it ``was``; False where it stands otherwise."""
+def change(
+    session: Session, action_id: str, was: ActionState, **values: object
+) -> NodeActView | None:
+    """Set columns of an act that stands as it ``was``: the act; None where it stands otherwise."""
     stands = update(Action).where(Action.id == action_id, Action.state == was)
-    return count_changed(session, stands.values(**values)) > 0
+    return find(session, action_id) if count_changed(session, stands.values(**values)) else None
 
 
 def find(session: Session, action_id: str, *, locked: bool = False) -> NodeActView | None:
@@ -89,16 +91,11 @@ def find(session: Session, action_id: str, *, locked: bool = False) -> NodeActVi
 
 
 def list_incident_acts(
-    session: Session,
-    incident_id: str,
-    *,
-    node: str | None = None,
-    verb: Verb | None = None,
-    state: ActionState | None = None,
+    session: Session, incident_id: str, **wanted: str | None
 ) -> list[NodeActView]:
-    """Acts of an incident, the first first."""
-    wanted = {"incident_id": incident_id, "node": node, "verb": verb, "state": state}
-    return list_node_acts(session, limit=_MOST, before=None, cluster=None, **wanted)[::-1]
+    """Acts of an incident, the first first; ``wanted`` as in :func:`list_node_acts`."""
+    of = {"incident_id": incident_id, **wanted}
+    return list_node_acts(session, limit=_MOST, before=None, cluster=None, **of)[::-1]
 
 
 def list_node_acts(
@@ -150,13 +147,14 @@ def list_nodes_taken_since(session: Session, cluster_id: int, since: datetime) -
 
 def collect_nodes_out(session: Session, cluster_id: int, now: datetime) -> set[str]:
     """Nodes that acts on record took out of service or keep from launchers, or are about to."""
-    query = select(Action.node).where(
-        Action.cluster_id == cluster_id,
-        Action.verb.in_(TAKES_OUT),
-        Action.state.in_(STANDING),
-        or_(Action.expires_at.is_(None), Action.expires_at > now),
-    )
+    query = select(Action.node).where(Action.cluster_id == cluster_id, is_out(now))
     return set(session.scalars(query))
+
+
+def is_out(now: datetime) -> ColumnElement[bool]:
+    """An act that took its node out, or is about to, and is not over."""
+    lasts = or_(Action.expires_at.is_(None), Action.expires_at > now)
+    return Action.verb.in_(TAKES_OUT) & Action.state.in_(STANDING) & lasts
 
 
 def count_cluster_nodes(session: Session, cluster: str) -> int:

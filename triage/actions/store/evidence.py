@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from sqlalchemy import or_, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from models import (
@@ -25,7 +25,7 @@ from models import (
     Suspect,
     Upload,
 )
-from triage.actions.store.acts import STANDING
+from triage.actions.store.acts import is_out
 from triage.domain.acting import ActionState, LeftOut, Verb
 from triage.domain.category import HARDWARE, OF_THE_NODE, Role
 from triage.domain.facts import FactsState
@@ -115,12 +115,12 @@ def choose_failure_time(
 def last_repairs(session: Session, cluster_id: int, nodes: Sequence[str]) -> dict[str, datetime]:
     """When each node was last repaired."""
     rows = session.execute(
-        select(Node.name, Repair.at)
+        select(Node.name, func.max(Repair.at))
         .join(Repair, Repair.node_id == Node.id)
         .where(Node.cluster_id == cluster_id, Node.name.in_(nodes))
-        .order_by(Repair.at)
+        .group_by(Node.name)
     )
-    return {row.name: row.at for row in rows}
+    return dict(rows.all())
 
 
 def _find_source(session: Session, incident_id: str, suspect: Mapping[str, Any]) -> Source:
@@ -278,16 +278,7 @@ def list_acted_on(
     An exclusion or a drain that is done counts until it is undone, until its end, or until a
     person says that the incident was no hardware, or another node.
     """
-    stands = (
-        Action.state.in_(STANDING)
-        & Action.verb.in_([Verb.EXCLUDE, Verb.DRAIN])
-        & or_(Action.expires_at.is_(None), Action.expires_at > now)
-        & or_(
-            Resolution.incident_id.is_(None),
-            Resolution.category.in_(HARDWARE)
-            & or_(Resolution.node.is_(None), Resolution.node == Action.node),
-        )
-    )
+    stands = is_out(now) & build_accused_condition(Action.node, HARDWARE)
     taken_back = (Action.state == ActionState.UNDONE) & (Action.created_at >= since)
     rows = session.scalars(
         select(Action)

@@ -58,7 +58,8 @@ def announce(
             ctx.quotas.incident(failure.caller)
         act = "open incident" if is_made_now(incident_id, now) else "report failure"
         actor = failure.caller.key_id or "local"
-        audit.note_first(session, actor, act, incident_id, now, {"job_id": failure.job_id})
+        detail = {"job_id": failure.job_id}
+        audit.note(session, actor, act, incident_id, now, detail, once=True)
         yield_turn(session, incident_id, beside)
         job = make_job(facts)
         names = {*job.nodes, *job.rank_to_node.values()}

@@ -6,7 +6,7 @@ each other. Blobs without rows (their request was answered with an error, or the
 go when a person says so.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -40,14 +40,6 @@ class Pruned:
     num_incidents: int
     num_uploads: int
     stored_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """So many blobs lie in the store; ``num_unnamed`` were removed, or would be."""
-
-    num_blobs: int
-    num_unnamed: int
 
 
 def believe_clock(ctx: Context) -> None:
@@ -93,12 +85,7 @@ def prune(
         deliveries.prune_digests(session, incidents_before)
     ctx.blobs.sweep()
     finish_erasures(ctx)
-    log.info(
-        "pruned",
-        incidents=found.num_incidents,
-        uploads=found.num_uploads,
-        stored_bytes=found.stored_bytes,
-    )
+    log.info("pruned", **asdict(found))
     return found
 
 
@@ -114,8 +101,11 @@ def finish_erasures(ctx: Context) -> int:
     return len(keys)
 
 
-def sweep(ctx: Context, now: datetime, *, dry_run: bool = False) -> Swept:
-    """Delete blobs of more than a week ago that no row names: those of other databases, too."""
+def sweep(ctx: Context, now: datetime, *, dry_run: bool = False) -> tuple[int, int]:
+    """Delete blobs of more than a week ago that no row names: those of other databases, too.
+
+    So many blobs lie in the store; so many of them were removed, or would be.
+    """
     num_blobs = num_unnamed = 0
     for keys in split_into_batches(ctx.blobs.keys(), _MANY):
         num_blobs += len(keys)
@@ -125,4 +115,4 @@ def sweep(ctx: Context, now: datetime, *, dry_run: bool = False) -> Swept:
         num_unnamed += len(unnamed)
         for key in () if dry_run else unnamed:
             ctx.blobs.delete(key)
-    return Swept(num_blobs, num_unnamed)
+    return num_blobs, num_unnamed

@@ -41,25 +41,18 @@ def note(
     subject: str,
     now: datetime,
     detail: Mapping[str, Any] | None = None,
+    *,
+    once: bool = False,
 ) -> None:
-    """Write down one act, in the transaction that does it."""
-    session.add(
-        Audit(at=now, actor=actor, action=action, subject=subject, detail=dict(detail or {}))
-    )
+    """Write down one act, in the transaction that does it.
 
-
-def note_first(
-    session: Session,
-    actor: str,
-    action: str,
-    subject: str,
-    now: datetime,
-    detail: Mapping[str, Any] | None = None,
-) -> None:
-    """Write down an act that senders repeat: the first of an actor on a subject alone."""
+    ``once``: the first of an actor on a subject alone, for acts that senders repeat.
+    """
     same = exists().where(Audit.subject == subject, Audit.actor == actor, Audit.action == action)
-    if not session.scalar(select(same)):
-        note(session, actor, action, subject, now, detail)
+    if not (once and session.scalar(select(same))):
+        session.add(
+            Audit(at=now, actor=actor, action=action, subject=subject, detail=dict(detail or {}))
+        )
 
 
 def list_acts(

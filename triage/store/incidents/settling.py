@@ -3,13 +3,13 @@
 What incidents turned out to be.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_, select
-from sqlalchemy.orm import Session, undefer
+from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session, undefer
 
 from models import Incident, Resolution, Suspect
 from triage.domain.category import OF_THE_NODE
@@ -172,10 +172,9 @@ def put(session: Session, incident_id: str, said: ResolutionView) -> bool:
     return True
 
 
-def build_accused_condition() -> ColumnElement[bool]:
-    """Nobody has said that it was another node, or no trouble of a node at all."""
-    same_node = or_(Resolution.node.is_(None), Resolution.node == Suspect.node)
-    return or_(
-        Resolution.incident_id.is_(None),
-        and_(Resolution.category.in_(OF_THE_NODE), same_node),
-    )
+def build_accused_condition(
+    node: InstrumentedAttribute[Any] = Suspect.node, categories: Iterable[str] = OF_THE_NODE
+) -> ColumnElement[bool]:
+    """Nobody has said that it was another node, or none of the causes."""
+    same_node = or_(Resolution.node.is_(None), Resolution.node == node)
+    return or_(Resolution.incident_id.is_(None), Resolution.category.in_(categories) & same_node)

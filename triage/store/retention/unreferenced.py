@@ -5,7 +5,7 @@ them, so that it does not come back by itself.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final, cast
 
@@ -21,14 +21,13 @@ from models import (
     UnreferencedBlob,
     Upload,
 )
-from triage.domain.batched import split_into_batches
 from triage.domain.file_kind import FileKind
-from triage.store.database.upsert import insert_missing
+from triage.store.database.upsert import count_changed, insert_missing
 from triage.store.incidents.facts import withdraw_job_json
 from triage.store.incidents.incidents import schedule_settling
 from triage.store.incidents.problems import forget_features
 from triage.store.uploads import artifacts
-from triage.store.views import ArtifactView
+from triage.store.views import ArtifactView, IncidentView
 
 
 def find_known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
@@ -47,8 +46,7 @@ def mark_erased(session: Session, keys: Iterable[str], now: datetime) -> None:
 
 def forget_stored(session: Session, keys: Sequence[str], now: datetime) -> None:
     """These are of uploads that are too old: their rows name no bytes any more, which go."""
-    stored = update(Upload).where(Upload.blob_key.in_(keys))
-    session.execute(stored.values(blob_key=None).execution_options(synchronize_session=False))
+    count_changed(session, update(Upload).where(Upload.blob_key.in_(keys)).values(blob_key=None))
     mark_erased(session, keys, now)
 
 
@@ -89,35 +87,26 @@ def list_by_job(session: Session, job_id: str) -> frozenset[str]:
     return frozenset(session.scalars(_OF_JOB, {"of_job": job_id}))
 
 
-def add_incident(session: Session, incident_id: str, job_id: str, by: ErasureRequest) -> None:
-    """An incident and all its files are about to go."""
-    files = session.scalars(select(Artifact.id).where(Artifact.incident_id == incident_id))
-    add_artifacts(session, incident_id, job_id, files.all(), by)
-    insert_missing(session, Erasure, [_make_row(incident_id, incident_id, job_id, None, by)])
-
-
-def add_artifacts(
-    session: Session, incident_id: str, job_id: str, ids: Iterable[str], by: ErasureRequest
+def remember(
+    session: Session, incident: IncidentView, by: ErasureRequest, artifact_id: str | None = None
 ) -> None:
-    """Files that are about to go. A job.json has no identity of its own: another may come."""
-    rows = []
-    for part in split_into_batches(ids, 1000):
-        wanted = select(Artifact.id, Artifact.identity, Artifact.kind)
-        found = session.execute(wanted.where(Artifact.id.in_(part)))
-        rows += [
-            _make_row(key, incident_id, job_id, None if kind == FileKind.JOB_JSON else identity, by)
-            for key, identity, kind in found
-        ]
+    """Note what is about to go: one file, or without an id the incident with all its files.
+
+    A job.json has no identity of its own: another may come.
+    """
+    wanted = select(Artifact.id, Artifact.identity, Artifact.kind)
+    wanted = wanted.where(Artifact.incident_id == incident.id)
+    if artifact_id is not None:
+        wanted = wanted.where(Artifact.id == artifact_id)
+    going = {
+        key: None if kind == FileKind.JOB_JSON else identity
+        for key, identity, kind in session.execute(wanted)
+    }
+    if artifact_id is None:
+        going[incident.id] = None
+    of = {"incident_id": incident.id, "job_id": incident.job_id, **asdict(by)}
+    rows = [{"subject": subject, "identity": identity, **of} for subject, identity in going.items()]
     insert_missing(session, Erasure, rows)
-
-
-def _make_row(
-    subject: str, incident_id: str, job_id: str, identity: str | None, by: ErasureRequest
-) -> dict[str, object]:
-    return {
-        "subject": subject, "incident_id": incident_id, "job_id": job_id, "identity": identity,
-        "at": by.at, "actor": by.actor, "reason": by.reason,
-    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

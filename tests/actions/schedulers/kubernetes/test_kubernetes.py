@@ -8,7 +8,12 @@ from contextlib import suppress
 import pytest
 
 from tests.support.kube import Kube, write_kubeconfig
-from triage.actions.schedulers.interface import NodeView, SchedulerAway, SchedulerRefused
+from triage.actions.schedulers.interface import (
+    NodeView,
+    NoSuchNode,
+    SchedulerAway,
+    SchedulerRefused,
+)
 from triage.actions.schedulers.kubernetes import (
     CONDITION,
     DRAIN,
@@ -53,7 +58,7 @@ def marks(found: dict) -> tuple[bool, list[str], str | None, list[str]]:
 
 
 def test_a_drain_stands_in_four_places(scheduler: KubernetesScheduler, kube: Kube, node: str):
-    assert scheduler.node(node) == NodeView(node, exists=True)
+    assert scheduler.node(node) == NodeView(node)
     scheduler.drain(node, REASON)
     cordoned, taints, annotation, conditions = marks(kube.node(node))
     assert cordoned
@@ -80,7 +85,7 @@ def test_undrain_leaves_the_node_as_it_was(scheduler: KubernetesScheduler, kube:
 
 
 def test_the_same_act_again_changes_nothing(scheduler: KubernetesScheduler, kube: Kube, node: str):
-    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, "")):
+    for act in (scheduler.drain, scheduler.undrain):
         act(node, REASON)
         version = kube.node(node)["metadata"]["resourceVersion"]
         act(node, REASON)
@@ -121,7 +126,7 @@ def test_the_cordon_of_somebody_else_is_told_and_stays(
 
 
 def test_who_cordoned_is_known_by_the_record_of_writers():
-    def wrote(manager: object, at: object, *fields: str) -> dict[str, object]:
+    def wrote(manager: str, at: str, *fields: str) -> dict[str, object]:
         spec = {key: {} for key in fields}
         return {"manager": manager, "time": at, "fieldsV1": {"f:spec": spec}}
 
@@ -131,10 +136,10 @@ def test_who_cordoned_is_known_by_the_record_of_writers():
         wrote("autoscaler", "2026-11-24T08:00:00Z", cordon),
         wrote("kubectl-cordon", "2026-11-25T08:00:00Z", cordon, "f:taints"),
     ]
-    found = {"metadata": {"managedFields": writers}}
-    assert describe_foreign_cordon(found) == ("cordoned at 2026-11-25T08:00:00Z", "kubectl-cordon")
-    for odd in (None, "x", [7, None], [wrote(None, None, cordon)], [{"fieldsV1": []}]):
-        assert describe_foreign_cordon({"metadata": {"managedFields": odd}}) == ("cordoned", "")
+    found = describe_foreign_cordon({"managedFields": writers})
+    assert found == ("cordoned at 2026-11-25T08:00:00Z", "kubectl-cordon")
+    for unknown in ({}, {"managedFields": writers[:1]}):
+        assert describe_foreign_cordon(unknown) == ("cordoned", "")
 
 
 def test_a_quarantine_of_nvsentinel_is_left(scheduler: KubernetesScheduler, kube: Kube, node: str):
@@ -152,7 +157,7 @@ def test_another_incident_of_ours_keeps_the_node(
 ):
     scheduler.drain(node, REASON)
     version = kube.node(node)["metadata"]["resourceVersion"]
-    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, "")):
+    for act in (scheduler.drain, scheduler.undrain):
         with pytest.raises(SchedulerRefused, match="another incident: triage:inc_1:"):
             act(node, "triage:inc_10:gpu_hbm:0.97")
     assert kube.node(node)["metadata"]["resourceVersion"] == version
@@ -243,16 +248,15 @@ def test_two_actuators_act_once(kube: Kube, node: str, tmp_path):
 
 
 def test_nodes_that_are_not_there(scheduler: KubernetesScheduler):
-    assert scheduler.node("gpu-absent") == NodeView("gpu-absent", exists=False)
-    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, "")):
-        with pytest.raises(SchedulerRefused, match="knows no node gpu-absent"):
+    for act in (scheduler.drain, scheduler.undrain, lambda n, _: scheduler.node(n)):
+        with pytest.raises(NoSuchNode, match="knows no node gpu-absent"):
             act("gpu-absent", REASON)
         with pytest.raises(SchedulerRefused, match="no name of a node"):
             act("a/../b", REASON)
 
 
 def test_only_reasons_of_ours_are_written(scheduler: KubernetesScheduler, kube: Kube, node: str):
-    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, "")):
+    for act in (scheduler.drain, scheduler.undrain):
         with pytest.raises(SchedulerRefused, match="no reason of ours"):
             act(node, "by hand")
     assert marks(kube.node(node)) == (False, [], None, [])

@@ -170,8 +170,9 @@ def test_answers_of_all_kinds(tmp_path, status, body, raised):
 )
 def test_nodes_of_odd_shapes(tmp_path, node):
     with answering(200, json.dumps(node).encode()) as url:
-        seen = scheduler_for(Kube(url, False, {"actuator": "t"}), tmp_path).node("gpu-n1")
-    assert (seen.exists, seen.drained) == (True, False)
+        scheduler = scheduler_for(Kube(url, False, {"actuator": "t"}), tmp_path)
+        with pytest.raises(SchedulerAway, match="is this an API server"):
+            scheduler.node("gpu-n1")
 
 
 def test_a_silent_server_costs_the_time_limit_and_no_more(tmp_path):
