@@ -90,7 +90,7 @@ def test_convicts_nobody_where_stacks_do_not_tell(
 ) -> None:
     answer = answer_to(write(tmp_path, stacks))
     assert answer.verdict.kind in ("inconclusive", "hang")
-    assert answer.verdict.confidence < 0.6
+    assert answer.verdict.confidence <= 0.6
     assert not [one for one in answer.suspects if one.role == "culprit"]
 
 

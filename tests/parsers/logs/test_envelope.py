@@ -488,6 +488,11 @@ def test_words_that_look_like_times_are_none() -> None:
     ("line", "dated"),
     [
         ("700,Error,System,2026-05-02T03:04:05,FQX01: Fan 5 failed", True),
+        ("2026-05-02 03:04:05,CRITICAL,Link,leaf-2 <-> n3 went down", True),
+        ('"Critical","CPU","2026-05-02 03:04:05","FQX02","CPU 2 failed"', True),
+        ("#88  RESOLVED  2026-05-02T03:04:05Z  [xid] n3: Xid 31 of another job", True),
+        ("05/02/2026 03:04:05.123456;0008;Server@pbs;Job;8812.pbs;Job Run", True),
+        ("[177769104] SERVICE ALERT: n3;GPU_TEMP;CRITICAL;HARD;3;98C", False),
         ("Critical;Power;2026-05-02 03:04:05;PSU 2 lost its input", True),
         ("saved a;b;c as of 2026-05-02 03:04:05", False),
         ("700,Error,System,2026-95-02T03:04:05,FQX01: Fan 5 failed", False),
@@ -496,3 +501,14 @@ def test_words_that_look_like_times_are_none() -> None:
 def test_the_time_of_a_list_stands_in_a_column(line: str, dated: bool) -> None:
     found = read_envelope(line)
     assert (found.text, found.stamp != NO_STAMP) == (line, dated)
+
+
+def test_seconds_since_1970_may_stand_in_brackets() -> None:
+    found = read_envelope("[1777691045] SERVICE ALERT: n3;GPU_TEMP;CRITICAL;HARD;3;98C")
+    assert found.text.startswith("SERVICE ALERT")
+    assert found.stamp.wall_ns == at("2026-05-02T03:04:05")
+
+
+def test_the_port_of_what_is_scraped_is_no_part_of_its_name() -> None:
+    line = '{"host": "n7:9400", "time": "2026-05-02T03:04:05Z", "message": "hot"}'
+    assert read_envelope(line).node == "n7"

@@ -18,9 +18,11 @@ from triage.domain.toml_tables import read_toml
 
 TABLE: Final = Path(__file__).with_name("calibration.toml")
 GRID: Final = tuple(step / 10 for step in range(11))
-# What one weak source says is believed to 0.6 at most; what is believed less than 0.9 is printed as
-# less than anybody acts on.
-_MOST: Final = ((0.6, 0.8), (0.8999, 0.89))
+# From here on acts follow what is believed, and it is printed as it is; below it is printed as less.
+# What one weak, undated or unfamiliar source says is printed as 0.6 at most, as it is believed: a
+# commit message may say it.
+_ACTS: Final = 0.9
+_MOST: Final = ((0.6, 0.6), (_ACTS, 0.89))
 
 
 class Sort(StrEnum):
@@ -50,12 +52,12 @@ def calibrate(
 ) -> float:
     """The confidence that is printed of an answer that is believed so much."""
     row = (_FITTED if table is None else table).get(sort)
-    if row is None:
+    if row is None or believed >= _ACTS:
         return believed
     below = min(bisect_right(GRID, believed), len(GRID) - 1) - 1
     share = (believed - GRID[below]) / (GRID[below + 1] - GRID[below])
     printed = row[below] + share * (row[below + 1] - row[below])
-    return min(printed, *(most for limit, most in _MOST if believed <= limit), 1.0)
+    return min(printed, *(most for limit, most in _MOST if believed <= limit))
 
 
 _FITTED: Final = {
