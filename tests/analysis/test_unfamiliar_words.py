@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 import triage
+from triage.analysis.explain import explain_evidence
 from triage.domain.category import Role
+from triage.formats.gather import gather
 from triage.reader import read as reading
+from triage.render.terminal.explained import render
 from triage.report import read_rows
 
 STEPS = "".join(
@@ -57,6 +60,24 @@ def test_its_row_says_how_it_was_read(tmp_path: Path) -> None:
     assert row["like"]
     assert 0.35 <= row["score"] <= 1
     assert all(row["signature"] != "unread" for row in read_rows(tmp_path))
+
+
+# Words of which the reader cannot say whether they tell a cause.
+UNCLEAR = "allocator gave up, exit"
+
+
+def test_an_explanation_says_what_a_line_that_nobody_can_place_would_change(
+    tmp_path: Path,
+) -> None:
+    answer(tmp_path, STRANGE, UNCLEAR)
+    _, dumps, logs, facts, _ = gather([tmp_path], None, None)
+    (trial,) = explain_evidence(dumps, logs, facts).unread
+    assert UNCLEAR in trial.line.text
+    assert trial.node == "m1"
+    told = trial.to_dict()
+    assert (told["artifact"], told["told"]) == ("m1/syslog", str(trial.category))
+    shown = " ".join(render(explain_evidence(dumps, logs, facts)).split())
+    assert f'{UNCLEAR}", if it told {trial.category}:' in shown
 
 
 def test_what_was_said_days_before_is_nobodys_fault(tmp_path: Path) -> None:

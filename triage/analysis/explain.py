@@ -29,7 +29,7 @@ from triage.analysis.joining.wording import build_reasons
 from triage.analysis.restart.decide import decide_restart, stop_cause
 from triage.analysis.waiting.case import make_timestamp
 from triage.domain.category import Category
-from triage.domain.evidence import Evidence
+from triage.domain.evidence import LEARNED, Evidence, EvidenceRole
 from triage.domain.job import Job
 from triage.domain.report import Because, Missing, Verdict
 from triage.domain.restart import Restart
@@ -40,6 +40,7 @@ from triage.parsers.logs.logset import LogSet
 SCHEMA: Final = "triage.explain/1"
 _MAX_PLACES: Final = 12
 _MAX_TRIALS: Final = 4
+_MAX_UNREAD: Final = 10
 _Told = Annotated[float, Rounded(decimals=4)]
 
 _WORDS: Final = {feature.name: feature.words for feature in FEATURES if feature.words}
@@ -97,6 +98,29 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadTrial:
+    """The answer if a line that nobody can place told the cause that is likeliest of it."""
+
+    line: Evidence
+    category: Category
+    node: str | None
+    verdict: Verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its object in the JSON of an explanation."""
+        return {
+            "artifact": self.line.artifact,
+            "line": self.line.line,
+            "text": self.line.text,
+            "told": str(self.category),
+            "node": self.node,
+            "kind": str(self.verdict.kind),
+            "category": str(self.verdict.category),
+            "confidence": round(self.verdict.confidence, 4),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """All of it; ``places`` best first.
 
@@ -117,6 +141,7 @@ class Explanation:
     missing: Missing
     hangs_on: tuple[Dependence, ...] = ()
     restart: Restart | None = None
+    unread: tuple[UnreadTrial, ...] = ()
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
         """The wire form: what ``triage explain --format json`` prints; ``top`` places."""
@@ -147,6 +172,7 @@ class Explanation:
                 for trial in self.trials
             ],
             "hangs_on": [item.to_dict() for item in self.hangs_on],
+            "unread": [item.to_dict() for item in self.unread],
             **({} if self.restart is None else {"restart": self.restart.to_dict()}),
             "missing": convert_to_wire(self.missing),
         }
@@ -211,6 +237,11 @@ def explain_evidence(
         hangs_on=find_dependences(
             decision, first, logs, dumps=weighed.view is not None, again=once_more
         ),
+        unread=tuple(
+            UnreadTrial(row, row.also[0], _get_first_node(other), other.verdict)
+            for row in [one for one in weighed.unread if one.also][:_MAX_UNREAD]
+            for other in [once_more(with_dumps=True, left=_believe_line(logs, row))]
+        ),
         restart=decide_restart(
             decision.verdict,
             decision.suspects,
@@ -231,6 +262,23 @@ def drop_artifact(logs: LogSet, artifact: str | None) -> LogSet:
         telemetry=[file for file in logs.telemetry if file.artifact != artifact],
         notes=list(logs.notes),
     )
+
+
+def _believe_line(logs: LogSet, told: Evidence) -> LogSet:
+    """A copy of ``logs`` in which a line that nobody can place tells what is likeliest of it."""
+    copy = drop_artifact(logs, None)
+    place = (told.artifact, told.line, told.signature)
+    fields = {"score": "1.00", "like": "a line that tells it"}
+    copy.evidence = [
+        replace(
+            row, role=EvidenceRole.ROOT, category=row.also[0], also=(), signature=LEARNED,
+            fields={**row.fields, **fields},
+        )
+        if (row.artifact, row.line, row.signature) == place
+        else row
+        for row in copy.evidence
+    ]  # fmt: skip
+    return copy
 
 
 def _get_first_node(decision: Decision) -> str | None:

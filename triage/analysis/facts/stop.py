@@ -150,7 +150,7 @@ class Stop:
 
     def _is_of_its_end(self, row: Evidence) -> bool:
         """Whether a row tells what ends bring about, and the job was given up before it."""
-        if row.category not in _OF_AN_END or row.at_ns is None:
+        if row.category not in OF_AN_END or row.at_ns is None:
             return False
         ends = [ns for ns in (self.given_up_ns, self.end_ns) if ns is not None]
         first = min(ends, default=None)
@@ -175,7 +175,7 @@ class Stop:
             first = When.TEARDOWN if at_ns - row.error_ns > self.ended_ns else first
         if first in _MAY_BE_A_BOOT and self.while_it_boots(row):
             return When.BOOT
-        if first is When.UNDATED and row.category in _OF_AN_END:
+        if first is When.UNDATED and row.category in OF_AN_END:
             # Its log tells before it that a rank gave up waiting.
             gave_up = self.given_up_lines.get(row.artifact)
             if gave_up is not None and (row.line or 0) > gave_up:
@@ -268,7 +268,7 @@ _OF_THE_DRIVER: Final = frozenset({Kind.XID, Kind.SXID, Kind.GPU, Kind.ECC})
 _FOUND_AT_BOOT: Final = frozenset({Category.CPU, Category.HOST_MEMORY})
 # What the end of a job itself brings about: memory runs out while processes tell what they did, and
 # libraries crash in processes that are aborted ("munmap_chunk(): invalid pointer").
-_OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM, Category.SOFTWARE_FRAMEWORK})
+OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM, Category.SOFTWARE_FRAMEWORK})
 # Ends are told to the second, by another clock than the one that dates what follows.
 _ROUNDED_S: Final = 2
 # Lines at the stop or after it count for the job, also where a machine restarts.

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from triage.analysis.facts.stop import (
+    OF_AN_END,
     Stop,
     When,
     is_at_end_of_boot_log,
@@ -50,6 +51,7 @@ class Bound(StrEnum):
     STALE = "stale"
     BEFORE = "before"
     TEARDOWN = "teardown"
+    OF_ITS_END = "of_its_end"
     TAKEN_DOWN = "taken_down"
     UNDATED = "undated"
     UNDATED_BESIDE = "undated_beside"
@@ -91,6 +93,9 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
     Bound.STALE: Limit(0.05, "it is of another day, or of a boot"),
     Bound.BEFORE: Limit(0.45, "it was said well before the stop, and the job went on"),
     Bound.TEARDOWN: Limit(0.45, "it was printed after the job was given up"),
+    Bound.OF_ITS_END: Limit(
+        0.25, "it was printed after the job was given up, whose processes that makes crash"
+    ),
     Bound.TAKEN_DOWN: Limit(
         0.25, "who takes a job down after it stopped, and says no reason, is not why it stopped"
     ),
@@ -114,6 +119,7 @@ NO_GUESS: Final = frozenset(
         Bound.STALE,
         Bound.BEFORE,
         Bound.TEARDOWN,
+        Bound.OF_ITS_END,
         Bound.TAKEN_DOWN,
         Bound.GENERIC,
         Bound.GENERIC_BY_ONE,
@@ -196,7 +202,7 @@ def _list_bounds_by_times(cause: Hypothesis, stop: Stop, *, beside: bool) -> Ite
             yield Bound.BEFORE
     elif times <= earlier | {When.TEARDOWN}:
         if not trusted:
-            yield Bound.TEARDOWN
+            yield Bound.OF_ITS_END if cause.category in OF_AN_END else Bound.TEARDOWN
     elif not shows and stop.known and not is_claimed:
         if beside:
             yield Bound.UNDATED_BESIDE

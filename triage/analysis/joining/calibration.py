@@ -18,7 +18,7 @@ from triage.domain.toml_tables import read_toml
 
 TABLE: Final = Path(__file__).with_name("calibration.toml")
 GRID: Final = tuple(step / 10 for step in range(11))
-# From here on acts follow what is believed, and it is printed as it is; below it is printed as less.
+# From here on acts follow what is believed, and it is printed so; below it is printed as less.
 # What one weak, undated or unfamiliar source says is printed as 0.6 at most, as it is believed: a
 # commit message may say it.
 _ACTS: Final = 0.9

@@ -145,7 +145,7 @@ def _is_hit_without_complaint(beliefs: Iterable[Belief], sources: Sources, stop:
     end_ns = stop.end_ns
     return any(
         belief.probability >= CONVICTED
-        and belief.hypothesis.category in HARDWARE
+        and belief.hypothesis.category in HARDWARE | {Category.HOST_MAINTENANCE}
         and any(
             row.is_firm
             and not row.is_mild

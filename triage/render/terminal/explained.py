@@ -47,6 +47,7 @@ def render(
         _format_places(explanation, width, DEFAULT_TOP if top is None else top),
         _format_trials(explanation, width),
         _format_hangs(explanation, width),
+        _format_unread(explanation, width),
         _format_missing(explanation, width),
     )
     return join_sections(sections, colour=colour)
@@ -198,6 +199,27 @@ def _hang(hang: Dependence) -> str:
     return (
         f"it falls: {who} ({verdict.kind}, {verdict.category}, {format_belief(verdict.confidence)})"
     )
+
+
+def _format_unread(explanation: Explanation, width: int) -> list[Line]:
+    lines = [Line("What lines that nobody can place would change", BOLD)]
+    for one in explanation.unread:
+        who = "nobody is named" if one.node is None else clean(one.node)
+        verdict = one.verdict
+        then = f"{who} ({verdict.kind}, {verdict.category}, {format_belief(verdict.confidence)})"
+        same = (explanation.node, explanation.verdict.category)
+        if (one.node, verdict.category) == same:
+            then = "the same"
+        told = f'"{clean(one.line.text)[:_QUOTED]}", if it told {one.category}: {then}'
+        lines += format_item(told, width)
+        place = (
+            one.line.artifact if one.line.line is None else f"{one.line.artifact}:{one.line.line}"
+        )
+        lines += format_item(f"[{clean(place)}]", width, DIM, first="    ")
+    return lines if explanation.unread else []
+
+
+_QUOTED = 120
 
 
 def _format_missing(explanation: Explanation, width: int) -> list[Line]:
