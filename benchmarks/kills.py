@@ -163,7 +163,7 @@ def _prepared(
         if redis_server is not None:
             known["broker"] = partial(killer.redis, redis_server, broker_url)
         if backend == "rabbitmq":
-            known["broker"] = partial(killer.rabbitmq, broker_url.rpartition("/")[2])
+            known["broker"] = partial(killer.rabbitmq, broker_url)
         if missing := set(kinds) - set(known):
             raise ValueError(f"{backend} has no {', '.join(missing)} that could be killed")
         yield made, [known[kind] for kind in kinds]

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,9 @@ from benchmarks.service_processes import (
     kill,
 )
 from tests.support.waiting import eventually
+from triage.domain.states import WorkKind
+from triage.queue.wakeups import make_celery_client, queue_name
+from triage.settings import Settings
 
 KINDS: Final = ("api", "worker", "broker", "database")
 _POSTGRES_BIN: Final = Path("/usr/lib/postgresql")
@@ -106,14 +109,17 @@ class Killer:
             return "redis wiped"
         return self.server(process, lambda: _answers_redis(url))
 
-    def rabbitmq(self, vhost: str) -> str:
+    def rabbitmq(self, url: str) -> str:
         """Queues purged or deleted, and every connection closed."""
-        listed = _rabbitmqctl("list_queues", "-p", vhost, "name").split()
-        how = self.chance.choice(("purge_queue", "delete_queue"))
-        for queue in listed:
-            _rabbitmqctl(how, "-p", vhost, queue)
-        _rabbitmqctl("close_all_connections", "--vhost", vhost, "wiped")
-        return f"rabbitmq {how.partition('_')[0]}d, connections closed"
+        how = self.chance.choice(("purge", "delete"))
+        settings = Settings.model_validate({"broker_url": url})
+        with make_celery_client(settings).connection_for_write() as connection:
+            for kind in WorkKind:
+                # A queue that is not there closes its channel.
+                with suppress(connection.channel_errors), connection.channel() as channel:
+                    getattr(channel, f"queue_{how}")(queue_name(settings, kind))
+        _rabbitmqctl("close_all_connections", "--vhost", url.rpartition("/")[2], "wiped")
+        return f"rabbitmq {how}d, connections closed"
 
     def away(self) -> None:
         """For a moment it is not there."""
@@ -186,10 +192,6 @@ def _answers_redis(url: str) -> bool:
         return False
 
 
-def _rabbitmqctl(*arguments: str) -> str:
+def _rabbitmqctl(*arguments: str) -> None:
     control = shutil.which("rabbitmqctl") or "/usr/sbin/rabbitmqctl"
-    done = subprocess.run(
-        [control, "-q", "--no-table-headers", *arguments],
-        check=False, capture_output=True, timeout=180,
-    )  # fmt: skip
-    return done.stdout.decode() if done.returncode == 0 else ""
+    subprocess.run([control, "-q", *arguments], check=False, capture_output=True, timeout=180)

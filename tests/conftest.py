@@ -2,6 +2,7 @@
 
 import gc
 import logging
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -39,12 +40,35 @@ LONG_FILES = (
 )  # fmt: skip
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--each-database", action="store_true", help="all cases on each database")
+
+
+def find_spare_cases(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Of each test with cases, the first on one database, the second on the other, and so on.
+
+    So every test runs on each database, and every case on one.
+    """
+    tests: defaultdict[str, defaultdict[str, list[pytest.Item]]]
+    tests = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        case = getattr(item, "callspec", None)
+        if case and (database := case.params.get("database_url")):
+            tests[item.nodeid.partition("[")[0]][case.id.replace(database, "")].append(item)
+    twins = ([both for both in cases.values() if len(both) == 2] for cases in tests.values())
+    return [both[k % 2] for of_test in twins if len(of_test) > 1 for k, both in enumerate(of_test)]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the long files, one a worker in turn; all else keeps its order.
 
     A long test that begins last ends alone, while the other workers have nothing left to do. Each
     worker begins with an equal part of the items, and takes of the ends of others' parts later.
     """
+    if not config.getoption("each_database"):
+        config.hook.pytest_deselected(items=(spare := find_spare_cases(items)))
+        left_out = set(map(id, spare))
+        items[:] = [item for item in items if id(item) not in left_out]
     count = getattr(config, "workerinput", {}).get("workercount", 1)
     places = {ROOT / "tests" / name: number for number, name in enumerate(LONG_FILES)}
     rest = [item for item in items if item.path not in places]

@@ -26,10 +26,10 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What is tracked here, released: committed, with a dated changelog and a tag."""
-    folder = tmp_path / "tree"
+    folder = tmp_path_factory.mktemp("released")
     tracked = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split("\0")
@@ -44,6 +44,12 @@ def tree(tmp_path: Path) -> Path:
     git(folder, "commit", "-q", "-m", "Release")
     git(folder, "tag", f"v{version}")
     return folder
+
+
+@pytest.fixture
+def tree(released: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return shutil.copytree(released, tmp_path / "tree", symlinks=True)
 
 
 def commit(tree: Path, name: str, text: str) -> None:

@@ -45,9 +45,10 @@ def test_an_hour_later_there_is_room_again(ctx) -> None:
 @pytest.mark.parametrize(("share", "most"), [(0.0, 1), (0.02, 1), (0.04, 2), (0.05, 3)])
 def test_a_share_of_the_pool_is_out_at_most(ctx, share: float, most: int) -> None:
     site = Site(ctx, act_nodes_per_hour=100, act_pool_share=share)
-    for number in range(121, 126):
-        site.incident(node=f"gpu-0{number}")
-    assert len(site.drained) == most
+    wanted = nodes_named(*range(121, 122 + most))
+    for node in wanted:
+        site.incident(node=node)
+    assert site.drained == wanted[:most]
 
 
 def test_what_a_service_with_another_database_took_out_counts(ctx) -> None:

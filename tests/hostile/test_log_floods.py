@@ -57,21 +57,22 @@ def test_a_line_of_a_hundred_megabytes(expected: triage.Report, tmp_path: Path) 
     assert report.answer.coverage.lines_not_understood == 1
 
 
-def test_fifty_thousand_lines_that_all_say_something_else(
+def test_twenty_thousand_lines_that_all_say_something_else(
     expected: triage.Report, tmp_path: Path
 ) -> None:
+    """More than the masks that a scan of a log keeps."""
     write(tmp_path, good())
     words = ("alpha", "beta", "gamma", "delta", "zeta", "eta", "theta", "iota", "kappa", "mu")
     said = [f"{one} {other}" for one in words for other in words]
     lines = (
         f"[rank{k % 16}]: RuntimeError: {first} of {second}, then {third}\n"
-        for k, (first, second, third) in enumerate(product(said, said, words[:5]))
+        for k, (first, second, third) in enumerate(product(said, said, words[:2]))
     )
     packed(tmp_path / "app.log.zst", lines)
     report = triage.analyze(tmp_path)
     best = report.answer.suspects[0]
     assert (best.node, best.category, best.role) == (GUILTY, "gpu", "culprit")
-    assert report.answer.coverage.lines_read > 50_000
+    assert report.answer.coverage.lines_read > 20_000
 
 
 def test_a_bomb_goes_off_quietly(expected: triage.Report, tmp_path: Path) -> None:

@@ -1,4 +1,9 @@
-"""API, worker and scheduler as processes of their own, on PostgreSQL with Redis and RabbitMQ."""
+"""API, worker and scheduler as processes of their own, on PostgreSQL with Redis and RabbitMQ.
+
+What differs by broker is asked of both: how it goes away and comes back. With RabbitMQ
+`system/test_whole_path.py` goes from the hook to the answer, and `system/test_kills.py` kills
+workers; what lies in a queue of each, `queue/test_wakeups.py` counts.
+"""
 
 import json
 import os
@@ -86,6 +91,7 @@ def inspected(env: dict[str, str]) -> list[str]:
     return list(tasks)
 
 
+@pytest.mark.parametrize("settings", ["redis"], indirect=True)
 def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
     settings: dict[str, str], tmp_path: Path
 ) -> None:
@@ -158,6 +164,7 @@ def test_a_worker_goes_on_while_its_broker_is_away(
         stopped(worker, log)
 
 
+@pytest.mark.parametrize("settings", ["redis"], indirect=True)
 def test_a_sweeper_does_not_flood_a_broker_that_nobody_empties(
     settings: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
