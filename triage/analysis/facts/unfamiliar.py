@@ -25,6 +25,7 @@ from triage.reader.features import normalize_line
 _RANK: Final = compile_re(r"\b[Rr]ank[ =:]{1,2}(\d{1,7})\b")
 # What one process finds by comparing those of all, and says of another.
 _COMPARED: Final = frozenset({Category.SDC, Category.COLLECTIVE_MISMATCH})
+_PARTS: Final = HARDWARE - {Category.NETWORK, Category.NIC, Category.NVLINK}
 # What more nodes than this say about one stop follows from it.
 _FEW_NODES: Final = 2
 _SHARE_OF_NODES: Final = 0.1
@@ -108,7 +109,8 @@ def _select_readings(
     claims accuse.
     """
     fleet, known = dated.fleet, dated.evidence
-    nodes = fleet.seated or frozenset(fleet.nodes)
+    # Where few seats are known, the hosts that speak are the job's.
+    nodes = fleet.seated if 2 * len(fleet.seated) > len(fleet.nodes) else frozenset(fleet.nodes)
     rows = [
         placed if BY_FILE in row.fields else _mark_found_out(placed, fleet, nodes, stop)
         for row in readings
@@ -135,8 +137,9 @@ def _select_readings(
         when = stop.of(row)
         # Of a stop that lines alone tell, the beginning is the last sign of progress.
         is_late = when is When.AFTER and (row.node in accused or not accusing)
-        # Of its own log a process that is accused says at its end why, whatever the clocks say.
-        is_own = when is When.UNDATED and row.rank is not None and row.node in accused
+        # What a process says without a time it says at its end, and of itself.
+        is_own = when is When.UNDATED and row.rank is not None
+        is_own = is_own and (row.node in accused or not accusing)
         is_told = Trait.FOUND_OUT in row.traits
         is_near = when is When.AT or is_late or is_own or is_told
         if is_near and _may_explain(row, accusing, claims_on):
@@ -306,7 +309,8 @@ def _mark_found_out(row: Evidence, fleet: JobPlacement, nodes: Set[str], stop: S
     else:
         end_ns = stop.end_ns if stop.end_ns is not None else stop.start_ns
         is_after = stop.of(row) in (When.AFTER, When.TEARDOWN)
-        told = is_after and end_ns is not None and row.at_ns - end_ns <= _FOUND_OUT_S * SECOND
+        late_ns = 0 if end_ns is None else row.at_ns - end_ns
+        told = (is_after or end_ns is None) and late_ns <= _FOUND_OUT_S * SECOND
     if not told:
         return row
     blame = row.blame if names_node else Blame.SHARED
@@ -327,9 +331,11 @@ def _place_by_name(row: Evidence, fleet: JobPlacement, nodes: Set[str]) -> Evide
     node of the job, or a process that compares the results of all.
     """
     compares = row.category in _COMPARED
+    node, rank = fleet.find_only_named_node(row.text), None
+    # Of a part of another node a process says what it was told of it.
+    compares = compares or (row.category in _PARTS and node not in (None, row.node))
     if row.node in nodes and BY_FILE not in row.fields and not compares:
         return row
-    node, rank = fleet.find_only_named_node(row.text), None
     ranks = {int(rank) for rank in _RANK.findall(row.text)}
     if node is None and len(ranks) == 1 and (compares or row.node not in nodes):
         (rank,) = ranks
