@@ -71,10 +71,11 @@ def test_an_explanation_says_what_a_line_that_nobody_can_place_would_change(
 ) -> None:
     answer(tmp_path, STRANGE, UNCLEAR)
     _, dumps, logs, facts, _ = gather([tmp_path], None, None)
-    (trial,) = explain_evidence(dumps, logs, facts).unread
+    explanation = explain_evidence(dumps, logs, facts)
+    (trial,) = explanation.unread
     assert UNCLEAR in trial.line.text
     assert trial.node == "m1"
-    told = trial.to_dict()
+    (told,) = explanation.to_dict()["unread"]
     assert (told["artifact"], told["told"]) == ("m1/syslog", str(trial.category))
     shown = " ".join(render(explain_evidence(dumps, logs, facts)).split())
     assert f'{UNCLEAR}", if it told {trial.category}:' in shown

@@ -106,19 +106,6 @@ class UnreadTrial:
     node: str | None
     verdict: Verdict
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its object in the JSON of an explanation."""
-        return {
-            "artifact": self.line.artifact,
-            "line": self.line.line,
-            "text": self.line.text,
-            "told": str(self.category),
-            "node": self.node,
-            "kind": str(self.verdict.kind),
-            "category": str(self.verdict.category),
-            "confidence": round(self.verdict.confidence, 4),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -162,20 +149,33 @@ class Explanation:
                 for position, item in enumerate(self.places[:top], start=1)
             ],
             "without": [
-                {
-                    "artifact": trial.artifact,
-                    "node": trial.node,
-                    "kind": str(trial.verdict.kind),
-                    "category": str(trial.verdict.category),
-                    "confidence": round(trial.verdict.confidence, 4),
-                }
+                {"artifact": trial.artifact, **_describe_outcome(trial.node, trial.verdict)}
                 for trial in self.trials
             ],
             "hangs_on": [item.to_dict() for item in self.hangs_on],
-            "unread": [item.to_dict() for item in self.unread],
+            "unread": [
+                {
+                    "artifact": trial.line.artifact,
+                    "line": trial.line.line,
+                    "text": trial.line.text,
+                    "told": str(trial.category),
+                    **_describe_outcome(trial.node, trial.verdict),
+                }
+                for trial in self.unread
+            ],
             **({} if self.restart is None else {"restart": self.restart.to_dict()}),
             "missing": convert_to_wire(self.missing),
         }
+
+
+def _describe_outcome(node: str | None, verdict: Verdict) -> dict[str, Any]:
+    """What a trial came to, in the JSON of an explanation."""
+    return {
+        "node": node,
+        "kind": str(verdict.kind),
+        "category": str(verdict.category),
+        "confidence": round(verdict.confidence, 4),
+    }
 
 
 def explain_evidence(
