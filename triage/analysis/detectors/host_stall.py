@@ -81,7 +81,6 @@ def _may_wait(case: Case, place: WaitPlace) -> bool:
 
 
 def _make_claim(case: Case, end: int, place: WaitPlace, *, convicted: bool) -> Finding:
-    """The claim in words, with its reasons."""
     rank = place.waiting[0]
     digest = case.snapshot.digest_of(rank)
     reasons = []

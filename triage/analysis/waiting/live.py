@@ -19,16 +19,14 @@ import numpy as np
 
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.analysis.waiting.dump_moment import (
-    dump_moment,
-    has_retired_unfinished,
-    is_counter_behind,
-)
-from triage.analysis.waiting.running_ends import (
     EndsInFlight,
+    dump_moment,
     find_ends,
     find_home,
     find_left_behind,
+    has_retired_unfinished,
     has_stood_since,
+    is_counter_behind,
     is_not_begun,
     list_far_behind,
 )
@@ -111,7 +109,6 @@ def judge_live(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
 
 
 def _judge_dated(snapshot: Snapshot) -> Iterator[Live]:
-    """What the dumps say whose moment is known."""
     pulls = []
     behind = []
     for index, stuck in enumerate(snapshot.stuck):
@@ -224,8 +221,7 @@ def _judge_free_ranks(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
     ]
     if graph.ends and len(free) >= max(_FREE_LEAST, _FREE_SHARE * len(snapshot.digests)):
         yield Live(
-            0.75,
-            (f"{format_ranks(free)} had finished everything, and nobody waits for them",),
+            0.75, (f"{format_ranks(free)} had finished everything, and nobody waits for them",)
         )
 
 
