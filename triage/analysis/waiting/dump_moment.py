@@ -189,8 +189,6 @@ def is_counter_behind(snapshot: Snapshot, index: int) -> bool:
 _UNREPORTED: Final = 2
 # In a stop, members stand in so few places that others of their group have got through.
 _MAX_PLACES: Final = 2
-# Clocks of nodes are nearer to each other, and all members of a collective end sooner than so.
-_LONG_AGO_NS: Final = 1_000_000_000
 # As many ranks as a node commonly has, where no map is known.
 _NODE_RANKS: Final = 8
 
@@ -296,7 +294,7 @@ def find_left_behind(snapshot: Snapshot, graph: WaitGraph, ends: EndsInFlight) -
         for index in [snapshot.index_of[rank]]
         for stuck in [snapshot.stuck[index]]
     )
-    return behind if still or all(has_stood_since(snapshot, place) for place in behind) else []
+    return behind if still else []
 
 
 def _is_whole_node(snapshot: Snapshot, ranks: Set[int]) -> bool:
@@ -312,33 +310,3 @@ def is_not_begun(snapshot: Snapshot, rank: int) -> bool:
     if digest is None or stuck is None or stuck.row is None or not is_timed(digest):
         return False
     return not int(digest.pending.flags[stuck.row]) & (STARTED_BIT | ROOTED_BIT)
-
-
-def has_stood_since(snapshot: Snapshot, place: WaitPlace) -> bool:
-    """Whether the ranks at a place were dumped long after a peer had finished further operations
-    of the group, as far as the moments of the dumps are known.
-    """
-    ended = [
-        ns
-        for rank in place.through
-        for ns in [_find_noticed_end_ns(snapshot, rank, place.group, place.seq + _UNREPORTED)]
-        if ns is not None
-    ]
-    if not ended:
-        return False
-    for rank in place.waiting:
-        pull = dump_moment(snapshot.digests[snapshot.index_of[rank]], rank, waits=True)
-        if pull is None or pull.ended or pull.pulled_ns - min(ended) < _LONG_AGO_NS:
-            return False
-    return True
-
-
-def _find_noticed_end_ns(snapshot: Snapshot, rank: int, group: int, seq: int) -> int | None:
-    index = snapshot.index_of[rank]
-    past = snapshot.digests[index].history.read()
-    hit = np.isin(past.stream, snapshot.group_streams(index, group)) & (past.seq == seq)
-    hit &= ((past.flags & (FINISHED | P2P)) == FINISHED) & (past.wait_us >= 0)
-    if not hit.any():
-        return None
-    at = int(np.argmax(hit))
-    return int(past.created[at]) + int(past.wait_us[at]) * 1000

@@ -25,7 +25,6 @@ from triage.analysis.waiting.dump_moment import (
     find_home,
     find_left_behind,
     has_retired_unfinished,
-    has_stood_since,
     is_counter_behind,
     is_not_begun,
     list_far_behind,
@@ -88,9 +87,6 @@ def judge_live(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
     ends = find_ends(snapshot, graph)
     # What stands there is stuck, and no operation in flight.
     behind = find_left_behind(snapshot, graph, ends)
-    if any(has_stood_since(snapshot, place) for place in behind):
-        left = [rank for place in behind for rank in place.waiting]
-        return Live(0.02, (f"peers had finished more than {format_ranks(left)} long before",))
     ends = replace(ends, partial=[place for place in ends.partial if place not in behind])
     signs = [
         *_judge_dated(snapshot),

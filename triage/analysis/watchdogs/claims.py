@@ -139,12 +139,6 @@ def _find_absent(stuck: set[int], group: GroupPositions) -> Iterator[Finding]:
         for rank, one in group.of.items()
         if rank not in stuck and one.enqueued is not None and one.enqueued < number
     ]
-    if len(late) > len(waiting):
-        # Most do not know of that operation: who waits for it went another way.
-        summary = f"waits for number {number} of {_name(group)}, which most peers never issued"
-        ranks = sorted(one.rank for one in waiting)
-        yield _make_disagreement(group, ranks, summary, _list_waits(waiting), _TIE)
-        return
     convicted = len(late) < len(waiting) and len(late) <= _MAX_CULPRITS
     where = _describe_operation(waiting[0])
     for one in late:

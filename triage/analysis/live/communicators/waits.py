@@ -33,8 +33,6 @@ INIT: Final = "init"
 _SILENT: Final = frozenset({Presence.DEAD, Presence.UNRESPONSIVE})
 # The ends of which it is counted who waits for them: a real hang has a few.
 MAX_ENDS: Final = 32
-# The rank under which the members that a tool does not list stand.
-_REST: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +167,6 @@ def _compare_answers(communicator: Communicator) -> dict[str, dict[int, int]]:
     silent = {one.rank for one in communicator.ranks if one.presence in _SILENT}
     if silent:
         others = {one.rank: 1 for one in communicator.ranks if one.presence is Presence.ANSWERED}
-        if _count_unlisted(communicator) > 0:
-            others[_REST] = 1
         found[ABSENT] = {**others, **dict.fromkeys(silent, 0)}
     begun = {
         one.rank: int(one.status != "init")
