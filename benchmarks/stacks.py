@@ -19,7 +19,7 @@ import triage
 from benchmarks.table import aligned, machine
 from tests.support.stack_texts import LOADER, REDUCE, py_spy_text
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.stacks.grouping import classes_for_report
+from triage.analysis.live.stacks.picture import classes_for_report
 from triage.analysis.placement.identity import JobPlacement
 from triage.analysis.registry import find_look_claims
 from triage.formats.gather import gather

@@ -30,19 +30,19 @@ from triage.analysis.joining.timeline import build_timeline
 from triage.analysis.joining.verdict import has_watchdog_timeout
 from triage.analysis.joining.wanted import list_wanted_files
 from triage.analysis.joining.zones_of_roots import align_to_stop
-from triage.analysis.live.beside_dumps import weigh_beside_dumps, with_logs
 from triage.analysis.live.beside_log import (
     LooksTaken,
     find_local_clock,
     stops_behind_the_end,
+    weigh_beside_dumps,
     weigh_beside_log,
+    with_logs,
     with_times_of_folders,
 )
 from triage.analysis.live.case import LiveCase, with_places
 from triage.analysis.live.communicators.rounds import are_looks_moving, list_notes
 from triage.analysis.live.gpus import idle_gpus, make_looks_of_telemetry
-from triage.analysis.live.stacks.grouping import classes_for_report
-from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
+from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture, classes_for_report
 from triage.analysis.placement.topology import JobTopology
 from triage.analysis.progress.job import beside_idle_gpus, measure_progress
 from triage.analysis.registry import find_detector_claims, find_look_claims
@@ -136,7 +136,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         looks = replace(looks, looks=beside.looks)
         of_looks = stops or find_look_claims(looks)
     beside = replace(beside, job_moves=are_looks_moving(looks))
-    findings = (*of_dumps, *weigh_beside_dumps(of_looks, of_dumps, case))
+    findings = (*of_dumps, *weigh_beside_dumps(of_looks, of_dumps))
     dated = replace(dated, notes=(*dated.notes, *beside.notes, *list_notes(looks)))
     dated = replace(
         dated,

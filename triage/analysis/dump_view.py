@@ -11,15 +11,16 @@ import numpy as np
 from triage.analysis.registry import find_detector_claims
 from triage.analysis.snapshots.build_snapshot import build_snapshot
 from triage.analysis.snapshots.groups import find_default_ranks, resolve_groups
-from triage.analysis.snapshots.selection import Selection, select
-from triage.analysis.snapshots.snapshot import UNKNOWN, Snapshot
-from triage.analysis.snapshots.worlds import (
+from triage.analysis.snapshots.selection import (
+    Selection,
     find_earlier_attempts,
     find_world_end_ns,
     has_shared_ranks,
     place_text,
+    select,
     split_by_world,
 )
+from triage.analysis.snapshots.snapshot import UNKNOWN, Snapshot
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.live import format_ranks, judge_live
 from triage.analysis.waiting.waits import wait_graph

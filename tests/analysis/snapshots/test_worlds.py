@@ -11,7 +11,7 @@ import pytest
 import triage
 from simulator import simulate
 from tests.analysis.by_hand import answer, convicted, named
-from triage.analysis.snapshots.worlds import find_earlier_attempts
+from triage.analysis.snapshots.selection import find_earlier_attempts
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Answer
 from triage.formats.gather import gather

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.analysis.telemetry.world import END_NS, file_of, places
-from triage.analysis.telemetry.inlet import find_inlet_rise
-from triage.analysis.telemetry.panels import Signal, TelemetryPlacement, build_panels
+from triage.analysis.telemetry.panels import Signal, build_panels
+from triage.analysis.telemetry.throttle import find_inlet_rise
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import SeriesKey
 
@@ -24,10 +24,7 @@ def signals(curves: dict[str, object], racks=RACKS, leaf=None, minutes: int = 60
         SeriesKey(Metric.INLET_TEMP_C, node, None, None, (racks or {}).get(node)): curve
         for node, curve in curves.items()
     }
-    whoever = TelemetryPlacement(
-        lambda _: None, places().rank_of_gpu, places().rank_of_local, places().gpu_of
-    )
-    found = build_panels([file_of(keys, minutes)], END_NS, whoever, frozenset(RACKS))
+    found = build_panels([file_of(keys, minutes)], END_NS, places(), frozenset(RACKS))
     return list(find_inlet_rise(found, leaf or {}))
 
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from tests.analysis.telemetry.world import END_NS, MINUTES, file_of, gauges, panels, places
-from triage.analysis.telemetry.panels import PanelPart, Seat, Signal
+from triage.analysis.telemetry.panels import (
+    PanelPart,
+    Seat,
+    Signal,
+    find_seat,
+    place_in_order,
+)
 from triage.analysis.telemetry.throttle import find_throttling, judge_throttling
 from triage.domain.category import Category
 from triage.parsers.telemetry.metrics import Metric
@@ -195,17 +201,18 @@ def test_white_noise_is_silence() -> None:
 
 def test_where_nothing_says_whose_gpu_it_is_the_order_of_bus_ids_does() -> None:
     told = panels(file_of({key: curve for one in one_hot() for key, curve in one.items()}))
-    blank = replace(places(), rank_of_gpu=lambda *_: None)
+    blank = replace(places(), rank_by_gpu={})
 
-    assert blank.seat(PanelPart("n1", "0000:02:00")).rank is None
-    assert blank.ordered(told).seat(PanelPart("n1", "0000:02:00")).rank == 6
+    assert find_seat(blank, PanelPart("n1", "0000:02:00")).rank is None
+    assert find_seat(place_in_order(blank, told), PanelPart("n1", "0000:02:00")).rank == 6
 
 
 def test_where_a_node_tells_of_some_gpus_alone_their_order_says_nothing() -> None:
     curves = {key: curve for one in one_hot() for key, curve in one.items()}
     some = {key: curve for key, curve in curves.items() if key.gpu != "0000:00:00"}
-    blank = replace(places(), rank_of_gpu=lambda *_: None)
+    blank = replace(places(), rank_by_gpu={})
 
-    seat = blank.ordered(panels(file_of(some))).seat(PanelPart("n1", "0000:02:00"))
+    placed = place_in_order(blank, panels(file_of(some)))
+    seat = find_seat(placed, PanelPart("n1", "0000:02:00"))
 
     assert seat.rank is None

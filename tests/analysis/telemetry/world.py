@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from triage.analysis.telemetry.panels import Panels, TelemetryPlacement, build_panels
+from triage.analysis.placement.identity import JobPlacement
+from triage.analysis.telemetry.panels import Panels, build_panels
 from triage.parsers.telemetry.grid import BASE_NS
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import Form, Grid, SeriesKey, TelemetryFile
@@ -21,17 +22,14 @@ Curve = Callable[[int], float]
 """Minutes before the stop -> value."""
 
 
-def places() -> TelemetryPlacement:
+def places() -> JobPlacement:
     """Rank = 4 * node + index; GPUs by bus id ``0000:0i:00``."""
-
-    def rank(node: str, local: int) -> int | None:
-        return NODES.index(node) * GPUS + local if node in NODES and local < GPUS else None
-
-    return TelemetryPlacement(
-        lambda name: name.partition(".")[0] if name.partition(".")[0] in NODES else None,
-        lambda node, gpu: rank(node, int(gpu[5:7], 16)),
-        rank,
-        lambda one: f"0000:{one % GPUS:02x}:00",
+    seats = [(node, local, f"0000:{local:02x}:00") for node in NODES for local in range(GPUS)]
+    return JobPlacement(
+        gpu_by_rank={rank: gpu for rank, (_, _, gpu) in enumerate(seats)},
+        aliases={node: node for node in NODES},
+        rank_by_gpu={(node, gpu): rank for rank, (node, _, gpu) in enumerate(seats)},
+        rank_by_local={(node, local): rank for rank, (node, local, _) in enumerate(seats)},
     )
 
 

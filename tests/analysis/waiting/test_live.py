@@ -13,7 +13,7 @@ from benchmarks.live_pulls import pulled
 from simulator import Pulls, simulate
 from triage import analyze
 from triage.analysis.dump_view import view_dumps
-from triage.analysis.live.beside_dumps import with_logs
+from triage.analysis.live.beside_log import with_logs
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.live import Live
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.running_ends import find_home, is_rooted, is_timed
+from triage.analysis.waiting.dump_moment import find_home, is_rooted, is_timed
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -37,7 +37,6 @@ def find_device_stalls(case: Case) -> Iterator[Finding]:
 
 
 def _find_behind_their_peers(case: Case, end: int, place: WaitPlace) -> Iterator[Finding]:
-    """Ranks that have not finished what most of their group has."""
     if len(place.waiting) > max(1, len(place.through) + len(place.unknown) - 1):
         return
     # Devices of several nodes do not stop in one operation by chance: it is the fabric,
@@ -56,8 +55,7 @@ def _find_not_reached(case: Case, end: int, place: WaitPlace) -> Iterator[Findin
     started: list[int] = []
     waiting: list[int] = []
     for rank in place.waiting:
-        digest = case.snapshot.digest_of(rank)
-        stuck = case.snapshot.stuck_of(rank)
+        digest, stuck = case.snapshot.digest_of(rank), case.snapshot.stuck_of(rank)
         if digest is None or stuck is None or stuck.row is None or not is_timed(digest):
             return
         on_device = int(digest.pending.flags[stuck.row]) & STARTED_BIT
@@ -71,14 +69,8 @@ def _find_not_reached(case: Case, end: int, place: WaitPlace) -> Iterator[Findin
 
 
 def _make_claim(
-    case: Case,
-    end: int,
-    place: WaitPlace,
-    ranks: tuple[int, ...],
-    text: str,
-    strength: float,
+    case: Case, end: int, place: WaitPlace, ranks: tuple[int, ...], text: str, strength: float
 ) -> Finding:
-    """The claim in words, with its reasons."""
     reasons = []
     for rank in ranks[:4]:
         reasons += case.explain(NAME, text, rank, "the stuck operation")

@@ -16,7 +16,6 @@ NAME: Final = "fr.fabric_stall"
 
 
 def _describe_others(place: WaitPlace) -> str:
-    """Where the members stand that do not wait."""
     if not place.through and not place.unknown:
         return "all its members entered it and none has finished"
     through, unknown = len(place.through), len(place.unknown)

@@ -81,7 +81,6 @@ def _may_wait(case: Case, place: WaitPlace) -> bool:
 
 
 def _make_claim(case: Case, end: int, place: WaitPlace, *, convicted: bool) -> Finding:
-    """The claim in words, with its reasons."""
     rank = place.waiting[0]
     digest = case.snapshot.digest_of(rank)
     reasons = []
@@ -99,8 +98,6 @@ def _make_claim(case: Case, end: int, place: WaitPlace, *, convicted: bool) -> F
     last = digest.last_unit if digest is not None else None
     if digest is not None and last is not None:
         text = f"last issued: entry {last.entry}, sequence number {last.seq}"
-        if digest.block_open:
-            text += "; the record ends inside a coalesced block that it had begun to build"
         reasons.append(case.because(NAME, text, rank, at=case.stopped_at(rank)))
     reasons += case.stack_reason(NAME, rank, "the last operation came from")
     whole = digest is not None and digest.partial is None

@@ -60,7 +60,6 @@ def find_lone_witnesses(case: Case) -> Iterator[Finding]:
 def _make_claim(
     case: Case, end: int, rank: int, gone: int, why: dict[int, str], decided: bool = True
 ) -> Finding:
-    """The claim in words, with its reasons."""
     place = case.graph.places[case.graph.place_of[rank]]
     lacks = "left no whole dump"
     text = f"waits for rank {gone}, which {lacks}, in {case.place_text(place)}; {why[rank]}"

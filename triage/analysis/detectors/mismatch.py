@@ -61,7 +61,6 @@ def find_mismatches(case: Case) -> Iterator[Finding]:
 
 
 def _judge_place(case: Case, end: int, place: WaitPlace) -> Finding | None:
-    """The finding on one collective, None when its members agree."""
     sigs = {
         rank: sig
         for rank in (*place.waiting, *place.held, *place.through)
@@ -92,14 +91,8 @@ def _judge_place(case: Case, end: int, place: WaitPlace) -> Finding | None:
 
 
 def _make_claim(
-    case: Case,
-    end: int,
-    place: WaitPlace,
-    part: str,
-    odd: OddRanks,
-    sigs: dict[int, int],
+    case: Case, end: int, place: WaitPlace, part: str, odd: OddRanks, sigs: dict[int, int]
 ) -> Finding:
-    """The claim in words, with its reasons."""
     others = Counter(sig for rank, sig in sigs.items() if rank not in odd.ranks)
     usual = others.most_common(1)[0][0] if others else None
     reasons = []

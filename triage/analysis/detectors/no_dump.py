@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.analysis.waiting.case import Case, describe_waiting
-from triage.analysis.waiting.running_ends import find_home
+from triage.analysis.waiting.dump_moment import find_home
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -70,89 +70,74 @@ def find_missing_dumps(case: Case) -> Iterator[Finding]:
     at_home: dict[str, list[Gap]] = {}
     for gap in accused:
         if gap.rank in unusable:
-            yield _make_claim(case, gap, doubt=GAP_STRENGTH)
+            yield _make_claim(case, [gap], doubt=GAP_STRENGTH)
         else:
             at_home.setdefault(find_home(case.snapshot, gap.rank), []).append(gap)
     gone = None if named else _find_missing_node(case, at_home)
     if gone is not None:
-        yield _make_node_claim(case, at_home.pop(gone), doubt=None)
+        yield _make_claim(case, at_home.pop(gone), doubt=None)
     if many and len(at_home) > _MAX_HOMES:
         return
-    doubt = None
-    if many:
-        doubt = GAP_STRENGTH if named else _CHANCE_STRENGTH / max(len(at_home), 1)
+    doubt, homes = None, max(len(at_home), 1)
     if gone is not None:
-        doubt = GAP_STRENGTH / max(len(at_home), 1)
+        doubt = GAP_STRENGTH / homes
+    elif many:
+        doubt = GAP_STRENGTH if named else _CHANCE_STRENGTH / homes
     for together in at_home.values():
-        if len(together) > 1:
-            yield _make_node_claim(case, together, doubt=doubt)
-        else:
-            yield _make_claim(case, together[0], doubt=doubt)
+        yield _make_claim(case, together, doubt=doubt)
 
 
-def _make_claim(case: Case, gap: Gap, *, doubt: float | None) -> Finding:
-    """The claim in words, with its reasons; ``doubt`` is what is left of it where it is a gap.
+def _make_claim(case: Case, gaps: Sequence[Gap], *, doubt: float | None) -> Finding:
+    """The claim on one rank, or on ranks of one node that nothing tells apart: one of them,
+    whichever it is. ``doubt`` is what is left of it where it is a gap.
 
-    Who began a dump was alive when the others gave up waiting.
-    """
-    rank, waiters = gap.rank, gap.waiters
-    apart = case.snapshot.apart.get(rank)
-    unread = rank in case.snapshot.unread
-    at_one_place = len({waiter.index for waiter in waiters}) < 2
-    return Finding(
-        detector=NAME,
-        is_gap=True,
-        kind=_classify_kind(case, convicts=doubt is None and not at_one_place),
-        category=Category.NCCL_TIMEOUT,
-        ranks=(rank,),
-        strength=doubt or (_ONE_PLACE_STRENGTH if at_one_place else 0.75),
-        role=Role.CULPRIT if doubt is None and not at_one_place else Role.POSSIBLE,
-        summary=(
-            "has a dump of another moment, and its peers wait for it"
-            if apart
-            else "left a dump that cannot be read, and its peers wait for it"
-            if unread
-            else "left no dump, and all others have entered what waits for it: it is gone,"
-            " or as stuck as they are"
-            if at_one_place and doubt is None
-            else "left no dump, and its peers wait for it: its process or node is gone,"
-            " or it sits in teardown"
-        ),
-        because=tuple(_list_reasons(case, rank, waiters)),
-        end=gap.end,
-    )
-
-
-def _make_node_claim(case: Case, gaps: Sequence[Gap], *, doubt: float | None) -> Finding:
-    """The claim on ranks of one node that nothing tells apart: one of them, whichever it is.
-
-    That accuses the node. Where it is not known which ranks are a node, it convicts nobody.
+    Several accuse the node; where it is not known which ranks are a node, they convict nobody.
     """
     ordered = sorted(gaps, key=lambda gap: -len({waiter.index for waiter in gap.waiters}))
-    ranks = [gap.rank for gap in ordered]
+    ranks, lone = tuple(gap.rank for gap in ordered), len(gaps) == 1
     at_one_place = len({waiter.index for gap in ordered for waiter in gap.waiters}) < 2
-    nowhere = case.snapshot.node_of(ranks[0]) is None
+    nowhere = not lone and case.snapshot.node_of(ranks[0]) is None
     doubtful = doubt is not None or at_one_place or nowhere
     reasons = [
-        reason for gap in ordered for reason in _list_reasons(case, gap.rank, gap.waiters[:1])
+        reason
+        for gap in ordered
+        for reason in _list_reasons(case, gap.rank, gap.waiters[: None if lone else 1])
     ]
     return Finding(
         detector=NAME,
         is_gap=True,
         kind=_classify_kind(case, convicts=not doubtful),
         category=Category.NCCL_TIMEOUT,
-        ranks=tuple(ranks),
-        strength=doubt or (_ONE_PLACE_STRENGTH if at_one_place else 0.65),
+        ranks=ranks,
+        strength=doubt or (_ONE_PLACE_STRENGTH if at_one_place else 0.75 if lone else 0.65),
         role=Role.POSSIBLE if doubtful else Role.CULPRIT,
-        summary="is what others wait for: none of them left a dump, and nothing tells which",
+        summary=_summarize(case, ranks, at_one_place=at_one_place and doubt is None),
         because=tuple(reasons[:_MAX_REASONS]),
         end=ordered[0].end,
-        one_of=True,
+        one_of=not lone,
+    )
+
+
+def _summarize(case: Case, ranks: Sequence[int], *, at_one_place: bool) -> str:
+    """What is said of them. Who began a dump was alive when the others gave up waiting."""
+    if len(ranks) > 1:
+        return "is what others wait for: none of them left a dump, and nothing tells which"
+    if ranks[0] in case.snapshot.apart:
+        return "has a dump of another moment, and its peers wait for it"
+    if ranks[0] in case.snapshot.unread:
+        return "left a dump that cannot be read, and its peers wait for it"
+    if at_one_place:
+        return (
+            "left no dump, and all others have entered what waits for it: it is gone,"
+            " or as stuck as they are"
+        )
+    return (
+        "left no dump, and its peers wait for it: its process or node is gone,"
+        " or it sits in teardown"
     )
 
 
 def _list_reasons(case: Case, rank: int, waiters: Sequence[WaitPlace]) -> Iterator[Because]:
-    """Who waits for a missing rank, and in what."""
     usable = rank in case.snapshot.apart or rank in case.snapshot.unread
     for waiter in waiters[:_MAX_REASONS]:
         text = (
@@ -271,7 +256,6 @@ def find_unexplained(explained_by: dict[int, int]) -> list[int]:
 
 
 def _get_ends_bits(case: Case, place: WaitPlace) -> int:
-    """The ends that a place leads to, as bits."""
     return case.graph.reach[case.graph.component_of[place.index]]
 
 

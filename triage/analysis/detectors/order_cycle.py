@@ -7,7 +7,7 @@ of one past should stand at the same operation. The rank whose past, or whose ne
 operation, differs from that of most others is the suspect.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -38,12 +38,8 @@ def find_order_cycles(case: Case) -> Iterator[Finding]:
 
 
 def _make_claim(
-    case: Case,
-    end: int,
-    places: list[WaitPlace],
-    pasts: "dict[tuple[str, int], Counter[_Past]]",
+    case: Case, end: int, places: list[WaitPlace], pasts: "dict[tuple[str, int], Counter[_Past]]"
 ) -> Finding:
-    """The claim in words, with its reasons."""
     # The ranks through which the places wait for each other.
     graph = case.graph
     links = sorted(
@@ -93,12 +89,10 @@ def _find_departed_ranks(case: Case, ranks: Iterable[int]) -> dict[int, str]:
     """Of ranks with one past, those that went on with another operation than most of them."""
     by_past: dict[_Past, dict[str, list[int]]] = {}
     for rank in sorted(ranks):
-        stuck = case.snapshot.stuck_of(rank)
-        if stuck is None or stuck.p2p or stuck.inferred:
-            continue
-        following = f"{case.snapshot.groups[stuck.group].desc} {stuck.seq}"
-        past = count_past(case, rank)
-        by_past.setdefault(past, {}).setdefault(following, []).append(rank)
+        if (stuck := _get_known_place(case, rank)) is not None:
+            following = f"{case.snapshot.groups[stuck.group].desc} {stuck.seq}"
+            turns = by_past.setdefault(count_past(case, rank), {})
+            turns.setdefault(following, []).append(rank)
     found: dict[int, str] = {}
     for turns in by_past.values():
         usual = max(turns, key=lambda name: (len(turns[name]), name))
@@ -132,25 +126,28 @@ def count_past(case: Case, rank: int, stuck: Stuck | None = None) -> _Past:
 
 def _count_pasts(case: Case) -> dict[tuple[str, int], Counter[_Past]]:
     """Of all ranks stuck at one number of one kind of group, how often each past occurs."""
-    found: dict[tuple[str, int], Counter[_Past]] = {}
-    for index, stuck in enumerate(case.snapshot.stuck):
-        rank = int(case.snapshot.ranks[index])
-        if stuck is None or stuck.p2p or stuck.inferred or rank in case.snapshot.apart:
-            continue
-        key = (case.snapshot.groups[stuck.group].desc, stuck.seq)
-        found.setdefault(key, Counter())[count_past(case, rank, stuck)] += 1
+    found: dict[tuple[str, int], Counter[_Past]] = defaultdict(Counter)
+    for rank in case.snapshot.ranks.tolist():
+        if (stuck := _get_known_place(case, rank)) is not None:
+            key = (case.snapshot.groups[stuck.group].desc, stuck.seq)
+            found[key][count_past(case, rank, stuck)] += 1
     return found
+
+
+def _get_known_place(case: Case, rank: int) -> Stuck | None:
+    """The collective that a rank is stuck in. Where only counters tell of it, its place is a guess
+    that says nothing of its order.
+    """
+    stuck = case.snapshot.stuck_of(rank)
+    return None if stuck is None or stuck.p2p or stuck.inferred else stuck
 
 
 def _describe_departure(
     case: Case, rank: int, pasts: dict[tuple[str, int], Counter[_Past]]
 ) -> str | None:
-    """How a rank's past differs from the usual one at its place; None when it does not.
-
-    Where only counters tell of a rank, its place is a guess that says nothing of its order.
-    """
-    stuck = case.snapshot.stuck_of(rank)
-    if stuck is None or stuck.p2p or stuck.inferred:
+    """How a rank's past differs from the usual one at its place; None when it does not."""
+    stuck = _get_known_place(case, rank)
+    if stuck is None:
         return None
     here = pasts[case.snapshot.groups[stuck.group].desc, stuck.seq]
     mine = count_past(case, rank, stuck)

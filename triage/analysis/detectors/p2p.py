@@ -58,7 +58,6 @@ def find_p2p_mismatches(case: Case) -> Iterator[Finding]:
 
 
 def _make_claim(case: Case, end: int, defects: list[Channel], what: str) -> Finding:
-    """The claim in words, with its reasons."""
     odd, how = _find_blamed(case, defects)
     decided = how is not None
     reasons = []

@@ -42,7 +42,6 @@ def find_slow_devices(case: Case) -> Iterator[Finding]:
 
 
 def _make_claim(case: Case, odd: OddOne, found: SlowRanks) -> Finding:
-    """The claim in words, with its reasons."""
     ranks = tuple(sorted(int(case.snapshot.ranks[digest]) for digest in odd.digests))
     ms, step_ms = odd.late_ns / 1e6, found.times.step_ns / 1e6
     summary = f"{_WORDS[odd.cause].format(ratio=odd.ratio)} every step by {ms:.3g} ms"

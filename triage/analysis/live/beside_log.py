@@ -13,16 +13,19 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from triage.analysis.facts.stop import SECOND, is_failing
+from triage.analysis.joining.claims import is_accusing, is_proven_by_records
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.rounds import are_looks_moving
 from triage.analysis.live.gpus import GpuActivity, classify_activity
-from triage.analysis.live.stacks.grouping import split
-from triage.analysis.live.stacks.picture import StackPicture
+from triage.analysis.live.stacks.picture import StackPicture, split
 from triage.analysis.live.stacks.program_points import PROGRAMS, get_bare_name
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.progress.movement import USUAL_GAPS
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.live import Live
 from triage.domain.category import Category, Role, VerdictKind
-from triage.domain.evidence import NO_STAMP, Stamp
+from triage.domain.evidence import NO_STAMP, Evidence, Kind, Stamp, Trait
 from triage.domain.finding import Finding
 from triage.domain.live.look import Look, Tool
 from triage.domain.progress import Health, JobProgress
@@ -72,9 +75,7 @@ class LooksBesideLog:
 
     def decided(self, *, stopped: bool) -> "LooksBesideLog":
         """These, where looks behind the end of the job show that it ``stopped``, or do not."""
-        if self.otherwise is None:
-            return self
-        return replace(self, moment=LooksTaken.LATER) if stopped else self.otherwise
+        return replace(self, moment=LooksTaken.LATER) if stopped else self.otherwise or self
 
 
 NO_LOOKS: Final = LooksBesideLog()
@@ -163,7 +164,6 @@ def select_left_standing(
 
 
 def _weaken_as_momentary(claim: Finding) -> Finding:
-    """A claim that one look at a running job may show by chance."""
     return replace(
         claim,
         kind=VerdictKind.INCONCLUSIVE,
@@ -302,7 +302,6 @@ def stops_behind_the_end(case: LiveCase, claims: Iterable[Finding]) -> list[Find
 
 
 def _ends_in_order(picture: StackPicture) -> bool:
-    """Whether ranks stand where they do when a job ends."""
     waiting, outside = split(picture)
     if outside:
         return any(_stands_in(one.example, _ENDS["leaves"]) for one in outside)
@@ -314,3 +313,55 @@ def _stands_in(stack: RankStack, names: Collection[str]) -> bool:
     return stack.point in _ENDS["points"] or any(
         get_bare_name(frame) in names for frame in stack.frames
     )
+
+
+# Claims of looks beside those of the dumps: two sources of one hang.
+#
+# Dumps say what a rank issued, in order; a look says where it stands at one moment. Where both
+# name a rank they are two witnesses. Where the dumps prove another one, the look may be of another
+# moment. Where dumps leave open whether the job still ran, its logs say so.
+
+# What a look is worth against a record that proves another place.
+_AGAINST_PROOF: Final = 0.4
+
+
+def weigh_beside_dumps(of_looks: Sequence[Finding], of_dumps: Sequence[Finding]) -> list[Finding]:
+    """``of_looks``, as far as the claims of the dumps leave them standing."""
+    named = {rank for claim in of_dumps if is_accusing(claim) for rank in claim.ranks}
+    proven = {rank for claim in of_dumps if is_proven_by_records(claim) for rank in claim.ranks}
+    return [
+        replace(claim, strength=min(claim.strength, _AGAINST_PROOF), role=Role.POSSIBLE)
+        if proven and claim.ranks and proven.isdisjoint(claim.ranks)
+        else claim
+        for claim in of_looks
+        if claim.ranks or claim.nodes or not named
+    ]
+
+
+# Dumps that do not prove it leave the question to the logs: a watchdog that gave up is of a
+# job that stood still, and progress behind the last record is of one that went on.
+
+# Progress printed this long after the last entry of any dump: the job went on behind them.
+_GOES_ON_NS: Final = 20 * SECOND
+
+
+def with_logs(case: Case, evidence: Sequence[Evidence]) -> Case:
+    """``case`` as its logs correct it; the same where they say nothing of it."""
+    if case.live.proved and not case.live.by_age:
+        return case
+    last_ns = max((digest.last_created_ns or 0 for digest in case.snapshot.digests), default=0)
+    # A watchdog gave up, and not before the last record.
+    given_up = any(
+        Trait.TIMEOUT in row.traits and (row.at_ns is None or row.at_ns >= last_ns)
+        for row in evidence
+    )
+    if case.in_flight and given_up:
+        return replace(case, live=Live(0.0, ("the watchdogs of the job gave up",)))
+    # The job prints progress well behind the last record, and no failing line.
+    goes_on = any(
+        row.kind is Kind.PROGRESS and (row.last_at_ns or row.at_ns or 0) > last_ns + _GOES_ON_NS
+        for row in evidence
+    )
+    if last_ns and goes_on and not any(is_failing(row) for row in evidence):
+        return replace(case, live=Live(1.0, ("its log goes on behind the dumps",)))
+    return case

@@ -191,11 +191,9 @@ def _count_switches(looks: Sequence[Look]) -> dict[int, tuple[int, int]]:
     counts: dict[int, list[tuple[int, WaitCounter]]] = defaultdict(list)
     for look in looks:
         at_ns = look.stamp.wall_ns
-        if look.tool is not Tool.PROCESSES or at_ns is None:
-            continue
-        for counter in look.counters:
+        for counter in look.counters if at_ns is not None else ():
             if counter.name == SWITCHES and counter.process.rank is not None:
-                counts[counter.process.rank].append((at_ns, counter))
+                counts[counter.process.rank].append((at_ns or 0, counter))
     found = {}
     for rank, rows in counts.items():
         rows.sort(key=lambda row: row[0])

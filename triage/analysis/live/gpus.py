@@ -14,14 +14,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.placement.topology import Placement
-from triage.analysis.telemetry.panels import (
-    Panel,
-    Panels,
-    TelemetryPlacement,
-    build_panels,
-    cut_window,
-    identify_part,
-)
+from triage.analysis.telemetry.panels import Panel, Panels, build_panels, cut_window, identify_part
 from triage.domain.arrays import F32, Flags
 from triage.domain.live.look import GpuSample, Look, Tool
 from triage.domain.progress import IdleGpus
@@ -140,22 +133,16 @@ def _find_loads(
     told = [one for file in files if (one := _select_gpu_series(file)) is not None]
     if not told:
         return None
-    places = TelemetryPlacement(
-        placement.node_of_address, placement.rank_of_gpu, placement.rank_of_local, placement.gpu_of
-    )
     end_ns = max(file.grid.end_ns for file in told if file.grid is not None)
     named = any(key.node for file in told if file.grid is not None for key in file.grid.series)
     nodes = nodes if named else ()
-    panels = build_panels(told, end_ns, places, nodes)
+    panels = build_panels(told, end_ns, placement, nodes)
     load = panels.get(Metric.UTILISATION_PERCENT)
-    return None if load is None else (panels, load, _flag_measured(told, load, places, nodes))
+    return None if load is None else (panels, load, _flag_measured(told, load, placement, nodes))
 
 
 def _flag_measured(
-    files: Sequence[TelemetryFile],
-    load: Panel,
-    places: TelemetryPlacement,
-    nodes: Collection[str],
+    files: Sequence[TelemetryFile], load: Panel, placement: Placement, nodes: Collection[str]
 ) -> Flags:
     """Where the load of each part was measured, and not only kept; shape of ``load.value``."""
     row_of = {part: row for row, part in enumerate(load.parts)}
@@ -165,7 +152,7 @@ def _flag_measured(
             continue
         cells, _ = cut_window(coarsen_grid(file.grid, load.width_ns), load.start_ns, found.shape[1])
         for index, key in enumerate(file.grid.series):
-            part = identify_part(key, places, nodes)
+            part = identify_part(key, placement, nodes)
             row = None if part is None else row_of.get(part)
             if key.metric is Metric.UTILISATION_PERCENT and row is not None:
                 found[row] |= ~np.isnan(cells[index])
@@ -198,15 +185,12 @@ def _make_last_busy_looks(panels: Panels, load: Panel, known: Flags) -> list[Loo
     if not len(busy):
         return []
     last = int(busy[-1])
-    first = next(
-        (
-            int(column)
-            for column in busy[-2::-1]
-            if known[rows, column + 1 : last + 1].any(1).mean() >= _MEASURED
-        ),
-        None,
+    earlier = (
+        int(column)
+        for column in busy[-2::-1]
+        if known[rows, column + 1 : last + 1].any(1).mean() >= _MEASURED
     )
-    if first is None:
+    if (first := next(earlier, None)) is None:
         return []
     power = shown.get(Metric.POWER_W)
     most: F32 = np.full(len(parts), np.nan, np.float32)
@@ -229,7 +213,7 @@ def _make_last_busy_looks(panels: Panels, load: Panel, known: Flags) -> list[Loo
                 most_power_w=_get_finite(most[row]),
                 **{_SHOWN[one]: _get_finite(value[row, column]) for one, value in shown.items()},
             )
-            by_file[panels.artifact(Metric.UTILISATION_PERCENT, part)].append(sample)
+            by_file[panels.artifact(part, Metric.UTILISATION_PERCENT)].append(sample)
         looks += [
             Look(artifact, Tool.GPU_STATE, gpus=tuple(by_file[artifact]))
             for artifact in sorted(by_file)

@@ -100,36 +100,24 @@ def _find_lone_ones(times: OwnTime, host_late_ns: F64, usual: float) -> list[Odd
     of_either = (
         wide > _compute_floor(times.wide, usual, times.step_ns, _LEAST_HOST_SHARE)
     ) & ~covered
-    sigmas = {name: _estimate_sigma(getattr(times, name)) for name in ("within", "start", "wide")}
-
-    def odd(digest: int, name: str, steady: F64, *, host: bool, sure: bool = True) -> OddOne:
-        late = float(getattr(times, name)[digest])
-        return OddOne(
-            SlowCause.LATE_HOST if host else SlowCause.SLOW_GPU,
-            (digest,),
-            late,
-            late / usual,
-            late / max(sigmas[name], 1.0),
-            float(steady[digest]),
-            sure or host,
-        )
-
-    def issued_late(digest: int, late: F64) -> bool:
-        """Whether the host issues late by as much as the rank is behind."""
-        return bool(host_late_ns[digest] >= _HOST_PART * late[digest])
-
-    found = [
-        odd(digest, "within", times.steady, host=issued_late(digest, within))
-        for digest in np.flatnonzero(of_device).tolist()
-    ]
-    found += [
-        odd(digest, "start", times.start_steady, host=True)
-        for digest in np.flatnonzero(of_host).tolist()
-    ]
-    found += [
-        odd(digest, "wide", np.ones(len(wide)), host=issued_late(digest, wide), sure=False)
-        for digest in np.flatnonzero(of_either).tolist()
-    ]
+    found = []
+    for late, chosen, steady, of_hosts in (
+        (times.within, of_device, times.steady, False),
+        (times.start, of_host, times.start_steady, True),
+        (times.wide, of_either, np.ones(len(wide)), False),
+    ):
+        sigma = max(_estimate_sigma(late), 1.0)
+        for digest in np.flatnonzero(chosen).tolist():
+            late_ns = float(late[digest])
+            # Or the host issues late by as much as the rank is behind.
+            host = of_hosts or bool(host_late_ns[digest] >= _HOST_PART * late_ns)
+            cause = SlowCause.LATE_HOST if host else SlowCause.SLOW_GPU
+            ratio, share, sure = (
+                late_ns / usual,
+                float(steady[digest]),
+                host or bool(covered[digest]),
+            )
+            found.append(OddOne(cause, (digest,), late_ns, ratio, late_ns / sigma, share, sure))
     return found
 
 

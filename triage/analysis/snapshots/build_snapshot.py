@@ -104,13 +104,12 @@ def _flag_groups_with_p2p(snapshot: Snapshot) -> Flags:
 
     An only-active dump of one stage may show none, so groups of the same kind count.
     """
-    descs = set()
-    with_p2p = set()
-    for digest, groups in zip(snapshot.digests, snapshot.membership.stream_groups, strict=True):
-        for k in np.flatnonzero(digest.streams.num_p2p > 0).tolist():
-            if groups[k] >= 0:
-                with_p2p.add(groups[k])
-                descs.add(snapshot.groups[groups[k]].desc)
+    with_p2p = {
+        groups[k]
+        for digest, groups in zip(snapshot.digests, snapshot.membership.stream_groups, strict=True)
+        for k in np.flatnonzero(digest.streams.num_p2p > 0).tolist()
+    } - {-1}
+    descs = {snapshot.groups[group].desc for group in with_p2p}
     mixed = np.zeros(len(snapshot.issued), np.bool_)
     for group in snapshot.groups:
         if group.index in with_p2p or (group.desc and group.desc in descs):
@@ -322,13 +321,9 @@ def _is_group_through(snapshot: Snapshot, group: int, seq: int, *, p2p: bool) ->
     """Gloo marks an operation retired a little after the caller went on: when all
     members have entered it and some have retired it, it is over.
     """
-    if p2p:
-        return False
     rows = snapshot.rows(group)
-    issued = snapshot.issued[rows]
-    if (issued < seq).any():
-        return False
-    return bool((snapshot.pending[rows] > seq).any())
+    entered = not p2p and bool((snapshot.issued[rows] >= seq).all())
+    return entered and bool((snapshot.pending[rows] > seq).any())
 
 
 def _list_counter_places(snapshot: Snapshot, index: int) -> list[Stuck]:
@@ -359,14 +354,9 @@ def prefer_shared_places(snapshot: Snapshot) -> None:
         if stuck is None or not stuck.inferred:
             continue
         places = _list_counter_places(snapshot, index)
+        common = (place for place in places if (place.group, place.seq) in shared)
         first = _select_first_for_others(snapshot, places)
-        if first is not None:
-            snapshot.stuck[index] = first
-            continue
-        for place in places:
-            if (place.group, place.seq) in shared:
-                snapshot.stuck[index] = place
-                break
+        snapshot.stuck[index] = first or next(common, stuck)
 
 
 def _select_first_for_others(snapshot: Snapshot, places: Sequence[Stuck]) -> Stuck | None:
@@ -410,16 +400,14 @@ def break_gloo(snapshot: Snapshot) -> None:
         if group < 0:
             continue
         rows = snapshot.rows(group)
-        absent = snapshot.member_digest[rows] < 0
         behind = (snapshot.issued[rows] >= 0) & (snapshot.issued[rows] < last.seq)
         if not behind.any():
+            if not (snapshot.member_digest[rows] < 0).any():
+                continue
             # Where no rank issued anything beyond this one, the job may simply have ended.
             others = (one for k, one in enumerate(snapshot.stuck) if k != index)
-            broken = (one is None or one.broken for one in others)
-            if not absent.any():
-                continue
             ends = map(snapshot.last_place, range(len(snapshot.digests)))
-            if all(broken) and len(set(ends)) == 1:
+            if all(one is None or one.broken for one in others) and len(set(ends)) == 1:
                 continue
         snapshot.stuck[index] = Stuck(group, last.seq, p2p=False, broken=True)
 
@@ -435,11 +423,7 @@ def stop_at_what_peers_lack(snapshot: Snapshot) -> None:
         past = digest.history.read()
         silent = (past.flags & (ISSUED_ALONE | P2P)) == ISSUED_ALONE
         least = np.array([_find_least_issued(snapshot, group) for group in groups], np.int64)
-        if not len(least):
-            continue
-        lacking = np.flatnonzero(silent & (past.seq > least[past.stream]))
-        if len(lacking):
-            row = int(lacking[0])
+        for row in np.flatnonzero(silent & (past.seq > least[past.stream]))[:1].tolist():
             place = Stuck(groups[int(past.stream[row])], int(past.seq[row]), p2p=False, broken=True)
             snapshot.stuck[index] = place
 
@@ -449,5 +433,4 @@ def _find_least_issued(snapshot: Snapshot, group: int) -> int:
     if group < 0:
         return NOTHING
     issued = snapshot.issued[snapshot.rows(group)]
-    known = issued[issued >= 0]
-    return int(known.min()) if len(known) else NOTHING
+    return int(issued[issued >= 0].min(initial=NOTHING))

@@ -19,7 +19,6 @@ _MIN_UNITS: Final = 24
 TELLING_UNITS: Final = 128
 # Up to this many numbers a row, a table of all numbers costs less than sorting the rows.
 _SPARSE: Final = 4
-_EMPTY: Final = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +96,9 @@ def collect_finished_operations(snapshot: Snapshot) -> FinishedOperations:
         for name, values in columns.items():
             parts[name].append(values[good])
     if not parts:
-        none = np.empty(0, np.int64)
+        none, no_times = np.empty(0, np.int64), np.empty(0)
         return FinishedOperations(
-            none, none, none, none, _EMPTY, _EMPTY, none > 0, none > 0, _EMPTY, none
+            none, none, none, none, no_times, no_times, none > 0, none > 0, no_times, none
         )
     return FinishedOperations(**{name: np.concatenate(part) for name, part in parts.items()})
 

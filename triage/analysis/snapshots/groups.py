@@ -107,16 +107,15 @@ def find_kinds_numbered_within(digests: Sequence[RankDigest]) -> frozenset[str]:
 
     More ranks list such a group than it has members, and each list counts from 0.
     """
-    writers: dict[str, set[int]] = {}
-    sizes: dict[str, set[int]] = {}
+    writers: dict[str, set[int]] = defaultdict(set)
+    sizes: dict[str, set[int]] = defaultdict(set)
     for digest in digests:
         world = len(find_default_ranks(digest) or ())
         for row in digest.groups:
-            if not row.ranks or not row.desc or len(row.ranks) >= world:
-                continue
-            counted = row.ranks[0] == 0 and row.ranks[-1] == len(row.ranks) - 1
-            sizes.setdefault(row.desc, set()).add(len(row.ranks) if counted else 0)
-            writers.setdefault(row.desc, set()).add(digest.rank)
+            if row.desc and row.ranks and len(row.ranks) < world:
+                counted = row.ranks[0] == 0 and row.ranks[-1] == len(row.ranks) - 1
+                sizes[row.desc].add(len(row.ranks) if counted else 0)
+                writers[row.desc].add(digest.rank)
     return frozenset(
         desc
         for desc, lengths in sizes.items()
@@ -219,18 +218,13 @@ def _common_names(
 
 def _are_of_one_time(digests: Sequence[RankDigest], desc: str, names: Collection[str]) -> bool:
     """Whether what dumps record of groups of these names was issued in one stretch of time."""
-    begun: dict[str, int] = {}
-    ended: dict[str, int] = {}
+    issued: dict[str | None, list[int]] = defaultdict(list)
     for digest in digests:
         for k, (name, kind) in enumerate(digest.stream_names):
-            if name is None or name not in names or kind != desc:
-                continue
-            created = _created_in(digest, k)
-            if len(created):
-                first, last = int(created.min()), int(created.max())
-                begun[name] = min(begun.get(name, first), first)
-                ended[name] = max(ended.get(name, last), last)
-    return not begun or max(begun.values()) <= min(ended.values())
+            if name in names and kind == desc and len(created := _created_in(digest, k)):
+                issued[name] += (int(created.min()), int(created.max()))
+    times = issued.values()
+    return not issued or max(map(min, times)) <= min(map(max, times))
 
 
 def _assign_streams_to_groups(
@@ -304,10 +298,7 @@ def _find_renewed_groups(digests: Sequence[RankDigest]) -> dict[str, int]:
     began: dict[str, int] = {}
     for digest in digests:
         for key, streams in _streams_by_group(digest).items():
-            if len(streams) < 2:
-                continue
-            created = _created_in(digest, streams[-1])
-            if len(created):
+            if len(streams) > 1 and len(created := _created_in(digest, streams[-1])):
                 first = int(created.min())
                 began[key] = min(began.get(key, first), first)
     return began
@@ -393,9 +384,9 @@ def _find_expected_ranks(
     size = world or told_world or 0
     if not size:
         size = max(ranks) + 1
-        by_desc: dict[str, list[tuple[list[int], int]]] = {}
+        by_desc: dict[str, list[tuple[list[int], int]]] = defaultdict(list)
         for (_, desc), row in orphans.items():
-            by_desc.setdefault(desc, []).append(row)
+            by_desc[desc].append(row)
         for rows in by_desc.values():
             width = max(max(len(seen), measured) for seen, measured in rows)
             members = {rank for seen, _ in rows for rank in seen}
@@ -410,9 +401,9 @@ def _infer_members(
     orphans: _Orphans, world: tuple[int, ...]
 ) -> dict[tuple[str, str], tuple[int, ...]]:
     """Complete the groups that are short of members with the ranks nobody saw."""
-    by_desc: dict[str, list[tuple[str, str]]] = {}
+    by_desc: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for key in sorted(orphans):
-        by_desc.setdefault(key[1], []).append(key)
+        by_desc[key[1]].append(key)
     members_of = {}
     for keys in by_desc.values():
         seen_anywhere = {rank for key in keys for rank in orphans[key][0]}
@@ -444,17 +435,14 @@ def _find_common_stride(groups: Sequence[Sequence[int]], width: int) -> int | No
 def _fit(
     members: Sequence[int], absent: Sequence[int], width: int, stride: int | None
 ) -> list[int]:
-    """Absent ranks that continue the members' regular pattern."""
     if stride is None:
         return []
     origin = members[0]
-    near = [
+    return [
         rank
         for rank in absent
-        if (rank - origin) % stride == 0 and abs(rank - origin) < stride * width
+        if (rank - origin) % stride == 0
+        and abs(rank - origin) < stride * width
+        # Contiguous groups start at multiples of their width.
+        and (stride > 1 or rank // width == origin // width)
     ]
-    # Contiguous groups start at multiples of their width.
-    if stride == 1:
-        block = origin // width
-        near = [rank for rank in near if rank // width == block]
-    return near

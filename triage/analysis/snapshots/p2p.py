@@ -5,7 +5,7 @@ operations are local to a rank, so ends are matched by who names whom: the
 unfinished sends of one rank against the unfinished receives of its peer.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -54,39 +54,35 @@ def list_channels(snapshot: Snapshot) -> list[Channel]:
     pairs = []
     for rank in sorted(ends):  # a copy: peers are added on the way
         stuck = snapshot.stuck_of(rank)
-        if stuck is None or stuck.row is None:
-            continue
-        order: dict[tuple[bool, int], int] = defaultdict(int)
+        order: Counter[tuple[bool, int]] = Counter()
         for end in ends[rank]:
-            if end.unit != stuck.row:
+            if stuck is None or end.unit != stuck.row:
                 continue
             if end.peer == ANY_SOURCE:
                 pairs += _may_send(snapshot, rank, stuck)
                 continue
-            place = order[end.send, end.peer]
-            order[end.send, end.peer] += 1
-            theirs = ends.get(end.peer)
-            if theirs is None:
+            if end.peer not in ends:
                 # Not stuck in p2p, it may have issued some behind.
                 known = snapshot.digest_of(end.peer) is not None
                 index = snapshot.index_of.get(end.peer, -1)
                 found = _list_ends(snapshot, index, stuck.group) if known else ()
-                theirs = ends[end.peer] = list(found)
-            pairs.append(_match(snapshot, rank, stuck, end, place, theirs))
+                ends[end.peer] = list(found)
+            place = order[end.send, end.peer]
+            order[end.send, end.peer] += 1
+            pairs.append(_match(snapshot, rank, stuck, end, place, ends[end.peer]))
     return pairs
 
 
 def _name_sources(snapshot: Snapshot, ends: dict[int, list[_End]]) -> None:
     """Give receives from any source the rank that sends to them, where one stands in that."""
-    senders: dict[tuple[int, int], list[int]] = {}
-    for rank, own in ends.items():
-        stuck = snapshot.stuck_of(rank)
-        for end in own if stuck is not None else ():
-            if end.send and stuck is not None:
-                senders.setdefault((end.peer, stuck.group), []).append(rank)
-    for rank, own in ends.items():
-        stuck = snapshot.stuck_of(rank)
-        waiting = senders.get((rank, stuck.group), []) if stuck is not None else []
+    senders: dict[tuple[int, int], list[int]] = defaultdict(list)
+    group_of = {rank: stuck.group for rank in ends if (stuck := snapshot.stuck_of(rank))}
+    for rank, group in group_of.items():
+        for end in ends[rank]:
+            if end.send:
+                senders[end.peer, group].append(rank)
+    for rank, group in group_of.items():
+        own, waiting = ends[rank], senders[rank, group]
         for place, end in enumerate(own):
             if end.peer == ANY_SOURCE and waiting:
                 own[place] = replace(end, peer=waiting.pop(0))

@@ -14,17 +14,18 @@ import numpy as np
 from triage.analysis.facts.stop import Stop
 from triage.analysis.placement.topology import JobTopology, Placement
 from triage.analysis.telemetry.growth import find_growth
-from triage.analysis.telemetry.inlet import find_inlet_rise
 from triage.analysis.telemetry.panels import (
     PanelPart,
     Panels,
+    Seat,
     Signal,
-    TelemetryPlacement,
     build_panels,
+    find_seat,
     format_clock_time,
     identify_part,
+    place_in_order,
 )
-from triage.analysis.telemetry.throttle import find_throttling, judge_throttling
+from triage.analysis.telemetry.throttle import find_inlet_rise, find_throttling, judge_throttling
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.lateness import measure
 from triage.domain.arrays import F32
@@ -67,59 +68,51 @@ def make_telemetry_evidence(
     if not gridded:
         return []
     placement, nodes = topology.placement, topology.nodes
-    places = TelemetryPlacement(
-        placement.node_of_address, placement.rank_of_gpu, placement.rank_of_local, placement.gpu_of
-    )
-    panels = build_panels(gridded, _find_end_ns(case, stop, gridded), places, nodes)
-    places = places.ordered(panels)
+    panels = build_panels(gridded, _find_end_ns(case, stop, gridded), placement, nodes)
+    placement = place_in_order(placement, panels)
     late = _list_late_ranks(case, claims, placement)
     convicted = {rank for claim in claims if claim.role is Role.CULPRIT for rank in claim.ranks}
     signals = [
         _weaken_beside_conviction(signal, convicted, placement)
-        for signal in _join_throttles(panels, places, late, topology.leaf_switch, slower)
+        for signal in _join_throttles(panels, placement, late, topology.leaf_switch, slower)
     ]
-    signals += find_growth(panels, places)
-    return [*(_make_row(signal) for signal in signals), *last_xids(gridded, places, nodes)]
+    signals += find_growth(panels, placement)
+    return [*map(_make_row, signals), *last_xids(gridded, placement, nodes)]
 
 
 def _find_end_ns(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int:
     """Up to when telemetry is looked at: never behind the moment at which the job stood still."""
     if stop.known and stop.start_ns is not None:
         return stop.start_ns
-    if case is not None:
-        last = [
-            digest.last_created_ns for digest in case.snapshot.digests if digest.last_created_ns
-        ]
-        if last:
-            return int(np.median(last))
-    end_ns = stop.end_ns if stop.end_ns is not None else stop.start_ns
-    if end_ns is not None:
-        return end_ns
-    return max(file.grid.end_ns for file in files if file.grid is not None)
+    digests = [] if case is None else case.snapshot.digests
+    last = [digest.last_created_ns for digest in digests if digest.last_created_ns]
+    if last:
+        return int(np.median(last))
+    ends = (stop.end_ns, stop.start_ns)
+    told = max(file.grid.end_ns for file in files if file.grid is not None)
+    return next((one for one in ends if one is not None), told)
 
 
 def _list_late_ranks(
     case: Case | None, claims: Sequence[Finding], placement: Placement
 ) -> list[_LateRank]:
-    """The stragglers that dumps convict, with since when."""
     convicted = [c for c in claims if c.category is Category.STRAGGLER and c.role is Role.CULPRIT]
     late = measure(case.snapshot) if convicted and case is not None else None
-    late_found = []
-    for claim in convicted:
-        for rank in claim.ranks:
-            text = f"rank {rank} issues {claim.late_ms or 0:.0f} ms late"
-            index = case.snapshot.index_of.get(rank) if case is not None else None
-            if late is not None and index is not None and late.since_ns[index] >= 0:
-                since, begins = int(late.since_ns[index]), int(late.from_ns[index])
-                whole = since - begins <= _RECORD_NS
-                text += f" since {format_clock_time(since)} UTC" + " or earlier" * whole
-            late_found.append(_LateRank(rank, placement.node_of(rank), text))
-    return late_found
+    found = []
+    for claim, rank in ((one, rank) for one in convicted for rank in one.ranks):
+        text = f"rank {rank} issues {claim.late_ms or 0:.0f} ms late"
+        index = case.snapshot.index_of.get(rank) if case is not None else None
+        if late is not None and index is not None and late.since_ns[index] >= 0:
+            since = int(late.since_ns[index])
+            whole = since - int(late.from_ns[index]) <= _RECORD_NS
+            text += f" since {format_clock_time(since)} UTC" + " or earlier" * whole
+        found.append(_LateRank(rank, placement.node_of(rank), text))
+    return found
 
 
 def _join_throttles(
     panels: Panels,
-    places: TelemetryPlacement,
+    placement: Placement,
     late: Sequence[_LateRank],
     leaf_switch: Mapping[str, str],
     slower: Change | None,
@@ -127,7 +120,7 @@ def _join_throttles(
     """Throttling GPUs, joined with the ranks that are late or else with the steps that became
     slower, and the racks they follow from.
     """
-    throttles = find_throttling(panels, places)
+    throttles = find_throttling(panels, placement)
     if throttles is None:
         return
     table, slow_gpus = throttles
@@ -182,13 +175,8 @@ def _is_same_place(signal: Signal, late: _LateRank) -> bool:
 
 def _make_row(signal: Signal) -> Evidence:
     """A signal as a row; a rack is nobody's."""
-    seat = signal.seat
-    gpu = seat.gpu if seat is not None and seat.gpu and ":" in seat.gpu else None
-    fields = {LASTING: "1"}
-    if signal.severity:
-        fields["severity"] = signal.severity
-    if signal.nodes:
-        fields["nodes"] = " ".join(signal.nodes)
+    seat = signal.seat or Seat("")
+    fields = {LASTING: "1", "severity": signal.severity, "nodes": " ".join(signal.nodes)}
     return Evidence(
         artifact=signal.artifact,
         line=None,
@@ -198,17 +186,17 @@ def _make_row(signal: Signal) -> Evidence:
         text=signal.text,
         category=signal.category,
         also=signal.also,
-        blame=Blame.SELF if seat is not None else Blame.SHARED,
+        blame=Blame.SELF if signal.seat is not None else Blame.SHARED,
         weak=not signal.firm,
-        node=None if seat is None else seat.node,
-        rank=None if seat is None else seat.rank,
-        gpu=gpu,
+        node=seat.node or None,
+        rank=seat.rank,
+        gpu=seat.bus_id,
         stamp=Stamp(wall_ns=signal.since_ns, zone_s=0, error_ns=signal.error_ns),
         last_stamp=Stamp(wall_ns=signal.until_ns, zone_s=0, error_ns=signal.error_ns),
         at_ns=signal.since_ns,
         last_at_ns=signal.until_ns,
         error_ns=signal.error_ns,
-        fields=fields,
+        fields={name: value for name, value in fields.items() if value},
     )
 
 
@@ -219,7 +207,7 @@ _SIGNATURE: Final = "telemetry.last_xid"
 
 
 def last_xids(
-    files: Sequence[TelemetryFile], places: TelemetryPlacement, nodes: Collection[str]
+    files: Sequence[TelemetryFile], placement: Placement, nodes: Collection[str]
 ) -> Iterator[Evidence]:
     """A row for every Xid that a gauge shows, at the scrape that shows it first.
 
@@ -228,16 +216,15 @@ def last_xids(
     """
     for file, grid in ((file, file.grid) for file in files if file.grid is not None):
         for key, values in zip(grid.series, grid.value, strict=True):
-            part = identify_part(key, places, nodes) if key.metric is Metric.LAST_XID else None
+            part = identify_part(key, placement, nodes) if key.metric is Metric.LAST_XID else None
             if part is not None and part.gpu:
-                yield from _list_changes(file.artifact, grid, part, values, places)
+                yield from _list_changes(file.artifact, grid, part, values, placement)
 
 
 def _list_changes(
-    artifact: str, grid: Grid, part: PanelPart, values: F32, places: TelemetryPlacement
+    artifact: str, grid: Grid, part: PanelPart, values: F32, placement: Placement
 ) -> Iterator[Evidence]:
-    """A row for each known code unlike the one before."""
-    seat = places.seat(part)
+    seat = find_seat(placement, part)
     before: int | None = None
     for column in np.flatnonzero(np.isfinite(values)).tolist():
         code, is_first = int(values[column]), before is None
@@ -260,7 +247,7 @@ def _list_changes(
             weak=is_first,
             node=seat.node,
             rank=seat.rank,
-            gpu=seat.gpu if seat.gpu is not None and ":" in seat.gpu else None,
+            gpu=seat.bus_id,
             stamp=stamp,
             last_stamp=stamp,
             at_ns=at_ns,

@@ -12,12 +12,13 @@ from typing import Final
 
 import numpy as np
 
+from triage.analysis.placement.topology import Placement
 from triage.analysis.telemetry.panels import (
     SECOND,
     Panel,
     Panels,
     Signal,
-    TelemetryPlacement,
+    find_seat,
     format_clock_time,
 )
 from triage.domain.category import Category
@@ -59,7 +60,7 @@ def _load_watched() -> Iterator[_Meaning]:
 WATCHED: Final = tuple(_load_watched())
 
 
-def find_growth(panels: Panels, places: TelemetryPlacement) -> Iterator[Signal]:
+def find_growth(panels: Panels, placement: Placement) -> Iterator[Signal]:
     """Error counters that begin to grow within an hour before the stop.
 
     Reads:  ECC, remapped rows, NVLink and InfiniBand counters, one series a part.
@@ -79,7 +80,7 @@ def find_growth(panels: Panels, places: TelemetryPlacement) -> Iterator[Signal]:
         if len(growing) > max(1, _MOST_SHARE * len(panel.parts)):
             continue
         for part, (first, last, low, high) in growing:
-            seat, since = places.seat(part), panel.at_ns(first)
+            seat, since = find_seat(placement, part), panel.at_ns(first)
             where = f"GPU {seat.gpu} {part.part}" if seat.gpu else part.part
             at = f" of {where.strip()}" if where else ""
             yield Signal(
@@ -95,7 +96,7 @@ def find_growth(panels: Panels, places: TelemetryPlacement) -> Iterator[Signal]:
                     f"{watched.what}{at} grow from {low:.0f} to {high:.0f} since"
                     f" {format_clock_time(since)} UTC; they stood still before"
                 ),
-                artifact=panels.artifact(watched.metric, part),
+                artifact=panels.artifact(part, watched.metric),
                 firm=watched.firm,
                 severity=watched.severity,
             )

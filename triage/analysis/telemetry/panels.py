@@ -4,12 +4,14 @@ What comes after the stop is left out here and seen by nobody: GPUs that idle co
 lower their clocks, which is a consequence of any stop and evidence of none.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from triage.analysis.placement.topology import Placement
 from triage.domain.arrays import F32
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
@@ -37,6 +39,11 @@ class Seat:
     node: str
     gpu: str | None = None
     rank: int | None = None
+
+    @property
+    def bus_id(self) -> str | None:
+        """Its ``gpu`` where that is a bus id."""
+        return self.gpu if ":" in (self.gpu or "") else None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -75,53 +82,13 @@ class Panel:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetryPlacement:
-    """Who sits where: names of exporters to those of the job.
-
-    ``node_of`` maps any name of a node, ``rank_of_gpu`` (node, bus id) and ``rank_of_local``
-    (node, index) a GPU to its rank, ``gpu_of`` a rank to its bus id; None where nothing says it.
-    """
-
-    node_of: Callable[[str], str | None]
-    rank_of_gpu: Callable[[str, str], int | None]
-    rank_of_local: Callable[[str, int], int | None]
-    gpu_of: Callable[[int], str | None]
-    by_order: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """(node, bus id) -> rank, where only the order of the bus ids tells it."""
-
-    def seat(self, part: PanelPart) -> Seat:
-        """The seat of a part: its bus id and rank where they follow from what is known."""
-        if not part.gpu:
-            return Seat(part.node)
-        if part.gpu.isdecimal():
-            rank = self.rank_of_local(part.node, int(part.gpu))
-            gpu = self.gpu_of(rank) if rank is not None else None
-            return Seat(part.node, gpu or part.gpu, rank)
-        rank = self.rank_of_gpu(part.node, part.gpu)
-        if rank is None:
-            rank = self.by_order.get((part.node, part.gpu))
-        return Seat(part.node, part.gpu, rank)
-
-    def ordered(self, panels: "Panels") -> "TelemetryPlacement":
-        """The same, and GPUs that nothing places by the order of their bus ids: local ranks take
-        devices in it, where a node tells of as many GPUs as it has ranks.
-        """
-        gpus: dict[str, set[str]] = {}
-        for panel in panels.by_metric.values():
-            for part in panel.parts:
-                if ":" in part.gpu:
-                    gpus.setdefault(part.node, set()).add(part.gpu)
-        by_order: dict[tuple[str, str], int] = {}
-        for node, buses in gpus.items():
-            ranks = [self.rank_of_local(node, place) for place in range(len(buses) + 1)]
-            if ranks[-1] is None and None not in ranks[:-1]:
-                by_order |= {
-                    (node, gpu): rank
-                    for gpu, rank in zip(sorted(buses), ranks[:-1], strict=True)
-                    if rank is not None
-                }
-        return replace(self, by_order=by_order)
+def find_seat(placement: Placement, part: PanelPart) -> Seat:
+    """The seat of a part: its bus id and rank where they follow from what is known."""
+    if not part.gpu.isdecimal():
+        return Seat(part.node, part.gpu or None, placement.rank_of_gpu(part.node, part.gpu))
+    rank = placement.rank_of_local(part.node, int(part.gpu))
+    gpu = placement.gpu_of(rank) if rank is not None else None
+    return Seat(part.node, gpu or part.gpu, rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +105,14 @@ class Panels:
         """The panel of a metric; None where nothing was said of it."""
         return self.by_metric.get(metric)
 
-    def artifact(self, metric: Metric, part: PanelPart) -> str:
-        """The file that a claim on ``part`` rests on."""
-        return self.artifacts.get((metric, part), "telemetry")
+    def artifact(self, part: PanelPart, *metrics: Metric) -> str:
+        """The file that a claim on ``part`` rests on, by the first of ``metrics`` that has one."""
+        files = (self.artifacts.get((metric, part)) for metric in metrics)
+        return next((file for file in files if file is not None), "telemetry")
 
 
 def build_panels(
-    files: Sequence[TelemetryFile], end_ns: int, places: TelemetryPlacement, nodes: Collection[str]
+    files: Sequence[TelemetryFile], end_ns: int, placement: Placement, nodes: Collection[str]
 ) -> Panels:
     """Everything that ``files`` say of the six hours before ``end_ns``.
 
@@ -166,7 +134,7 @@ def build_panels(
     for artifact, grid in grids:
         fitted, late = cut_window(coarsen_grid(grid, width), start_ns, columns)
         for index, key in enumerate(grid.series):
-            part = identify_part(key, places, nodes)
+            part = identify_part(key, placement, nodes)
             if part is None:
                 continue
             if key.rack is not None:
@@ -181,13 +149,29 @@ def build_panels(
     return Panels(by_metric, racks, artifacts, end_ns)
 
 
-def identify_part(
-    key: SeriesKey, places: TelemetryPlacement, nodes: Collection[str]
-) -> PanelPart | None:
+def place_in_order(placement: Placement, panels: Panels) -> Placement:
+    """``placement`` with GPUs that nothing places by the order of their bus ids: local ranks take
+    devices in it, where a node tells of as many GPUs as it has ranks.
+    """
+    gpus: dict[str, set[str]] = defaultdict(set)
+    for panel in panels.by_metric.values():
+        for part in panel.parts:
+            if ":" in part.gpu:
+                gpus[part.node].add(part.gpu)
+    by_order: dict[tuple[str, str], int] = {}
+    for node, buses in gpus.items():
+        ranks = [placement.rank_of_local(node, place) for place in range(len(buses) + 1)]
+        known = [rank for rank in ranks[:-1] if rank is not None]
+        if ranks[-1] is None and len(known) == len(buses):
+            by_order |= {(node, gpu): rank for gpu, rank in zip(sorted(buses), known, strict=True)}
+    return replace(placement, rank_by_gpu={**by_order, **placement.rank_by_gpu})
+
+
+def identify_part(key: SeriesKey, placement: Placement, nodes: Collection[str]) -> PanelPart | None:
     """What a series is of; None for a node that is not the job's."""
     if key.node is None:
         return None
-    node = places.node_of(key.node) or key.node
+    node = placement.node_of_address(key.node) or key.node
     if nodes and node not in nodes:
         return None
     gpu = key.gpu or ""
@@ -212,7 +196,6 @@ def cut_window(grid: Grid, start_ns: int, columns: int) -> tuple[F32, F32]:
 def _join_series(
     known: tuple[F32, np.float32] | None, row: F32, late: np.float32, metric: Metric
 ) -> tuple[F32, np.float32]:
-    """One series out of what two files say of it."""
     if known is None:
         return row, late
     before, before_late = known

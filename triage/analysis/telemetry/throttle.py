@@ -5,19 +5,21 @@ power cap lowers clocks too, but of all GPUs and by right; it is never evidence.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from triage.analysis.placement.topology import Placement
 from triage.analysis.telemetry.panels import (
     SECOND,
+    Panel,
     PanelPart,
     Panels,
     Seat,
     Signal,
-    TelemetryPlacement,
+    find_seat,
     format_clock_time,
 )
 from triage.domain.arrays import F32, I64, Flags
@@ -81,33 +83,19 @@ class ClockTable:
     @classmethod
     def of(cls, panels: Panels) -> "ClockTable | None":
         """None where too few GPUs say anything of their clocks."""
-        panels_known = [
-            panels.get(metric) for metric in (Metric.SM_CLOCK_MHZ, Metric.THROTTLE_REASONS)
-        ]
-        every = {
-            part for panel in panels_known if panel is not None for part in panel.parts if part.gpu
-        }
-        parts = tuple(sorted(every))
+        metrics = (Metric.SM_CLOCK_MHZ, Metric.THROTTLE_REASONS, Metric.GPU_TEMP_C)
+        told_by = [panel for one in metrics[:2] if (panel := panels.get(one)) is not None]
+        parts = tuple(sorted({part for panel in told_by for part in panel.parts if part.gpu}))
         if len(parts) < MIN_GPUS:
             return None
-        some = next(panel for panel in panels_known if panel is not None)
+        some = told_by[0]
         blank = np.full((len(parts), some.value.shape[1]), np.nan, np.float32)
         clock, reasons, temp = (
-            blank if panel is None else panel.rows(parts)
-            for panel in (*panels_known, panels.get(Metric.GPU_TEMP_C))
+            blank if (panel := panels.get(one)) is None else panel.rows(parts) for one in metrics
         )
-        told = ~np.isnan(reasons)
-        return cls(
-            parts,
-            clock,
-            np.nan_to_num(reasons).astype(np.int64),
-            told,
-            temp,
-            _mask_idle(_compute_gpu_median(clock)),
-            _compute_gpu_median(temp),
-            some.start_ns,
-            some.width_ns,
-        )
+        usual, usual_temp = _mask_idle(_compute_gpu_median(clock)), _compute_gpu_median(temp)
+        codes, told = np.nan_to_num(reasons).astype(np.int64), ~np.isnan(reasons)
+        return cls(parts, clock, codes, told, temp, usual, usual_temp, some.start_ns, some.width_ns)
 
     def at_ns(self, column: int) -> int:
         """When a stretch begins."""
@@ -115,15 +103,14 @@ class ClockTable:
 
 
 def find_throttling(
-    panels: Panels, places: TelemetryPlacement
+    panels: Panels, placement: Placement
 ) -> tuple[ClockTable, list[ThrottlingGpu]] | None:
     """All GPUs that slow down up to the end, however many; None where there are no peers."""
     table = ClockTable.of(panels)
     if table is None:
         return None
-    return table, [
-        one for row in range(len(table.parts)) for one in _find_slowed(table, row, places)
-    ]
+    found = [_find_slowed(table, row, placement) for row in range(len(table.parts))]
+    return table, [one for one in found if one is not None]
 
 
 def _compute_gpu_median(value: F32) -> F32:
@@ -142,9 +129,7 @@ def _mask_idle(usual: F32) -> F32:
     return np.where(usual >= _BUSY * np.nanmax(usual), usual, np.float32(np.nan))
 
 
-def _find_slowed(
-    table: ClockTable, row: int, places: TelemetryPlacement
-) -> Iterator[ThrottlingGpu]:
+def _find_slowed(table: ClockTable, row: int, placement: Placement) -> ThrottlingGpu | None:
     """The GPU of ``row``, if it slows down up to the end."""
     with np.errstate(invalid="ignore"):
         ratio = table.clock[row] / table.usual
@@ -162,8 +147,8 @@ def _find_slowed(
         run = _last_run(active, known, table.width_ns)
         if run is not None:
             part = table.parts[row]
-            yield ThrottlingGpu(part, places.seat(part), is_brake, *run, row)
-            return
+            return ThrottlingGpu(part, find_seat(placement, part), is_brake, *run, row)
+    return None
 
 
 def _last_run(active: Flags, known: Flags, width_ns: int) -> tuple[int, int] | None:
@@ -241,7 +226,7 @@ def _make_signal(
         until_ns=table.at_ns(max(gpu.last for gpu in gpus) + 1),
         error_ns=table.width_ns,
         text=f"{who} {why} since {format_clock_time(since)} UTC{_describe_measures(table, first)}",
-        artifact=_find_artifact(panels, first.part),
+        artifact=panels.artifact(first.part, Metric.THROTTLE_REASONS, Metric.SM_CLOCK_MHZ),
     )
 
 
@@ -260,7 +245,98 @@ def _describe_measures(table: ClockTable, gpu: ThrottlingGpu) -> str:
     return f": {', '.join(parts)}" if parts else ""
 
 
-def _find_artifact(panels: Panels, part: PanelPart) -> str:
-    metrics = (Metric.THROTTLE_REASONS, Metric.SM_CLOCK_MHZ)
-    with_file = [metric for metric in metrics if (metric, part) in panels.artifacts]
-    return panels.artifact(with_file[0] if with_file else metrics[0], part)
+# The air that a rack takes in gets warmer, and that of other racks does not.
+#
+# What a whole rack shows at once is in the cooling of the room, and in none of its GPUs.
+
+# Rooms breathe by two or three degrees over a day, all racks alike.
+_MIN_RISE_C: Final = 4.0
+# Air at this temperature cools, however much it was before.
+_WARM_C: Final = 27.0
+_MIN_NODES: Final = 2
+_MIN_RACKS: Final = 2
+# Most nodes of a rack: one sensor, or one blocked front, is no rack.
+_MIN_NODES_SHARE: Final = 0.6
+_NOW_S: Final = 600
+_MIN_TOLD_S: Final = 1800
+
+
+def find_inlet_rise(panels: Panels, leaf_switch: Mapping[str, str]) -> Iterator[Signal]:
+    """Racks whose inlet temperature rises against that of the other racks.
+
+    Reads:  inlet_temp_c, one series a node; the rack of each node, from labels or from
+            ``leaf_switch`` of job.json (one leaf serves neighbours).
+    Yields: ``telemetry.inlet_rise``, on no node, with the nodes of the rack.
+    Silent: with fewer than two racks, on racks of one node, on less than half an hour, when all
+            racks rise alike (the day), below 27 C.
+    """
+    panel = panels.get(Metric.INLET_TEMP_C)
+    if panel is None:
+        return
+    racks = _group_by_rack(panel, {**leaf_switch, **panels.racks})
+    recent = max(1, _NOW_S * SECOND // panel.width_ns)
+    rises = {rack: _measure_rise(panel.value[rows], recent, panel) for rack, rows in racks.items()}
+    for rack, rows in sorted(racks.items()):
+        others = [rise for one, rise in rises.items() if one != rack and not np.isnan(rise)]
+        if not others or np.isnan(rises[rack]) or len(rows) < _MIN_NODES:
+            continue
+        value = panel.value[rows]
+        each = np.array([_measure_rise(value[k : k + 1], recent, panel) for k in range(len(rows))])
+        usual = float(np.median(others))
+        now = float(np.nanmedian(value[:, -recent:]))
+        if rises[rack] - usual < _MIN_RISE_C or now < _WARM_C:
+            continue
+        if np.mean(each - usual >= _MIN_RISE_C / 2) >= _MIN_NODES_SHARE:
+            yield _make_rack_signal(panels, panel, rack, rows, rises[rack], now)
+
+
+def _make_rack_signal(
+    panels: Panels, panel: Panel, rack: str, rows: list[int], rise: float, now: float
+) -> Signal:
+    warm = np.flatnonzero(_compute_node_median(panel.value[rows]) < now - rise / 2)
+    since = panel.at_ns(int(warm[-1]) + 1 if len(warm) else 0)
+    parts = [panel.parts[row] for row in rows]
+    return Signal(
+        name="telemetry.inlet_rise",
+        kind=Kind.THERMAL,
+        category=Category.GPU_THERMAL,
+        also=(Category.CHASSIS,),
+        seat=None,
+        since_ns=since,
+        until_ns=panels.end_ns,
+        error_ns=panel.width_ns,
+        text=(
+            f"the air that rack {rack} takes in has warmed by {rise:.0f} C to {now:.0f} C since"
+            f" {format_clock_time(since)} UTC, on {len(rows)} nodes and no other rack: its cooling"
+        ),
+        artifact=panels.artifact(parts[0], Metric.INLET_TEMP_C),
+        firm=True,
+        nodes=tuple(sorted({part.node for part in parts})),
+    )
+
+
+def _group_by_rack(panel: Panel, racks: Mapping[str, str]) -> dict[str, list[int]]:
+    """Rack -> rows of its nodes; nothing where there are fewer than two racks."""
+    rows_of: dict[str, list[int]] = defaultdict(list)
+    for row, part in enumerate(panel.parts):
+        if part.node in racks and not np.isnan(panel.value[row]).all():
+            rows_of[racks[part.node]].append(row)
+    return dict(rows_of) if len(rows_of) >= _MIN_RACKS else {}
+
+
+def _compute_node_median(value: F32) -> F32:
+    """The median over nodes of each stretch; NaN where nobody said anything."""
+    middle = np.full(value.shape[1], np.nan, np.float32)
+    told = np.asarray((~np.isnan(value)).any(axis=0))
+    middle[told] = np.nanmedian(value[:, told], axis=0)
+    return middle
+
+
+def _measure_rise(value: F32, recent: int, panel: Panel) -> float:
+    """How much warmer it is now than at the coolest time before, C; NaN on too little data."""
+    middle = _compute_node_median(value)
+    told = ~np.isnan(middle)
+    if told.sum() * panel.width_ns < _MIN_TOLD_S * SECOND or not told[-recent:].any():
+        return float("nan")
+    before = middle[:-recent][told[:-recent]]
+    return float(np.nanmedian(middle[-recent:]) - np.quantile(before, 0.1))

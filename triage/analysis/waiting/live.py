@@ -19,16 +19,13 @@ import numpy as np
 
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.analysis.waiting.dump_moment import (
-    dump_moment,
-    has_retired_unfinished,
-    is_counter_behind,
-)
-from triage.analysis.waiting.running_ends import (
     EndsInFlight,
+    dump_moment,
     find_ends,
     find_home,
     find_left_behind,
-    has_stood_since,
+    has_retired_unfinished,
+    is_counter_behind,
     is_not_begun,
     list_far_behind,
 )
@@ -90,9 +87,6 @@ def judge_live(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
     ends = find_ends(snapshot, graph)
     # What stands there is stuck, and no operation in flight.
     behind = find_left_behind(snapshot, graph, ends)
-    if any(has_stood_since(snapshot, place) for place in behind):
-        left = [rank for place in behind for rank in place.waiting]
-        return Live(0.02, (f"peers had finished more than {format_ranks(left)} long before",))
     ends = replace(ends, partial=[place for place in ends.partial if place not in behind])
     signs = [
         *_judge_dated(snapshot),
@@ -111,7 +105,6 @@ def judge_live(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
 
 
 def _judge_dated(snapshot: Snapshot) -> Iterator[Live]:
-    """What the dumps say whose moment is known."""
     pulls = []
     behind = []
     for index, stuck in enumerate(snapshot.stuck):
@@ -224,8 +217,7 @@ def _judge_free_ranks(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
     ]
     if graph.ends and len(free) >= max(_FREE_LEAST, _FREE_SHARE * len(snapshot.digests)):
         yield Live(
-            0.75,
-            (f"{format_ranks(free)} had finished everything, and nobody waits for them",),
+            0.75, (f"{format_ranks(free)} had finished everything, and nobody waits for them",)
         )
 
 

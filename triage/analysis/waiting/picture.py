@@ -4,6 +4,7 @@ Places of the same kind of group at the same number are one box; culprits are
 boxes of their own.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -40,12 +41,11 @@ def condense_graph(case: Case, claims: Sequence[Finding]) -> Waits:
         key = _make_box_key(case, place, roles)
         keys.append(key)
         members.setdefault(key, []).append(place)
-    arrows: dict[tuple[str, str], int] = {}
+    arrows: Counter[tuple[str, str]] = Counter()
     for source, targets in enumerate(case.graph.waits_for):
         # A rank waits at one place, which may wait for many of a box: it counts once.
         for key in {keys[target] for target in targets} - {keys[source]}:
-            pair = (keys[source], key)
-            arrows[pair] = arrows.get(pair, 0) + len(case.graph.places[source].waiting)
+            arrows[keys[source], key] += len(case.graph.places[source].waiting)
     boxes = {key: _make_box(case, key, places, roles) for key, places in members.items()}
     for place, key in zip(case.graph.places, keys, strict=True):
         if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
@@ -77,11 +77,10 @@ def _make_box(
     ranks = tuple(sorted(rank for place in places for rank in place.waiting))
     first = places[0]
     if first.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
-        desc = (
-            case.snapshot.groups[first.group].desc or f"pg {case.snapshot.groups[first.group].name}"
-        )
-        seq = f" {first.seq}" if first.kind is PlaceKind.COLLECTIVE else ""
-        op = case.op_name(first) if first.kind is PlaceKind.COLLECTIVE else "send/recv"
+        group = case.snapshot.groups[first.group]
+        desc = group.desc or f"pg {group.name}"
+        is_p2p = first.kind is PlaceKind.P2P
+        op, seq = ("send/recv", "") if is_p2p else (case.op_name(first), f" {first.seq}")
         detail = ", ".join(
             f"{number} {noun}{'s' * (number != 1)}"
             for number, noun in ((len(ranks), "rank"), (len(places), "group"))
@@ -117,9 +116,8 @@ def rank_states(case: Case, claims: Sequence[Finding]) -> tuple[RankState, ...]:
         place_index = case.graph.place_of.get(rank)
         place = None if place_index is None else case.graph.places[place_index]
         if place is not None and place.index not in ops:
-            ops[place.index] = (
-                case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else "send/recv"
-            )
+            is_p2p = place.kind is PlaceKind.P2P
+            ops[place.index] = "send/recv" if is_p2p else case.op_name(place)
         group = case.snapshot.groups[place.group] if place is not None else None
         if rank in roles:
             state = roles[rank]

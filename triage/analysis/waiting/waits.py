@@ -116,7 +116,6 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
 def _add_collective_places(
     snapshot: Snapshot, places: list[WaitPlace], place_of: dict[int, int]
 ) -> None:
-    """Add a place for each collective in which a rank is stuck."""
     collectives: dict[tuple[int, int], int] = {}
     for index, stuck in enumerate(snapshot.stuck):
         rank = int(snapshot.ranks[index])
@@ -180,7 +179,6 @@ def _add(places: list[WaitPlace], kind: PlaceKind, group: int, seq: int) -> int:
 
 
 def _sort_members(snapshot: Snapshot, place: WaitPlace) -> None:
-    """Where each member of a collective's group stands towards it."""
     rows = snapshot.rows(place.group)
     ranks = snapshot.member_rank[rows]
     digest = snapshot.member_digest[rows]

@@ -8,6 +8,7 @@ others wait for is the one they wait for.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from triage.analysis.watchdogs.positions import GroupPosition, GroupPositions
@@ -38,10 +39,9 @@ _EXPLAINS: Final = SOFTWARE | {Category.COLLECTIVE_MISMATCH, Category.NUMERICAL}
 def find_watchdog_claims(groups: Sequence[GroupPositions]) -> list[Finding]:
     """The claims of the groups whose members contradict each other, the strongest first."""
     stuck = {rank for group in groups for rank, one in group.of.items() if one.waits is not None}
-    odd = [claim for group in groups for claim in _find_other_operations(group)]
-    found = odd or [claim for group in groups for claim in _find_gone_on(group)]
-    found = found or [claim for group in groups for claim in _find_absent(group, stuck)]
-    found = found or [claim for group in groups for claim in _behind_alone(group)]
+    ways = (_find_other_operations, _find_gone_on, partial(_find_absent, stuck), _behind_alone)
+    every = ([claim for group in groups for claim in find(group)] for find in ways)
+    found = next((claims for claims in every if claims), [])
     return sorted(found, key=lambda one: (-one.strength, one.detector, one.ranks))
 
 
@@ -73,20 +73,17 @@ def _make_mismatch(
     decided = 2 * most > len(keys)
     odd = [rank for rank, key in sorted(keys.items()) if key != usual or not decided]
     where = f"{_name(group)} at sequence number {number}"
-    peers = [positions[rank] for rank, key in keys.items() if key == usual]
+    peer = next(positions[rank] for rank, key in keys.items() if key == usual)
     summary = (
         f"called a collective of {where} with another {part} than its peers"
         if decided
         else f"disagree on the {part} in {where}, and nothing tells which of them is wrong"
     )
-    others = f", {most} of {len(keys)} in {_describe_operation(peers[0])}" if decided else ""
-    reasons = [
-        _make_because(OTHER_OPERATION, one, f"it waits in {_describe_operation(one)}{others}")
-        for one in (positions[rank] for rank in odd)
-    ]
+    others = f", {most} of {len(keys)} in {_describe_operation(peer)}" if decided else ""
+    reasons = _list_waits([positions[rank] for rank in odd], others)
     if decided:
-        text = f"a peer waits in {_describe_operation(peers[0])}"
-        reasons.insert(1, _make_because(OTHER_OPERATION, peers[0], text))
+        text = f"a peer waits in {_describe_operation(peer)}"
+        reasons.insert(1, _make_because(OTHER_OPERATION, peer, text))
     strength = _MAJORITY if group.numbers_agree else _BY_COUNTERS
     return _make_disagreement(group, odd, summary, reasons, strength if decided else _TIE)
 
@@ -127,11 +124,10 @@ def _find_gone_on(group: GroupPositions) -> Iterator[Finding]:
 
 
 def _get_last_finished(one: GroupPosition) -> int:
-    """Up to which number a rank has finished its operations."""
     return max(one.completed or 0, (one.waits or 1) - 1)
 
 
-def _find_absent(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
+def _find_absent(stuck: set[int], group: GroupPositions) -> Iterator[Finding]:
     """Members that say that they have not issued what others wait for, and wait for nothing."""
     waiting = [one for one in group.of.values() if one.waits is not None]
     if not waiting or not group.numbers_agree:
@@ -143,16 +139,6 @@ def _find_absent(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
         for rank, one in group.of.items()
         if rank not in stuck and one.enqueued is not None and one.enqueued < number
     ]
-    if len(late) > len(waiting):
-        # Most do not know of that operation: who waits for it went another way.
-        summary = f"waits for number {number} of {_name(group)}, which most peers never issued"
-        reasons = [
-            _make_because(OTHER_OPERATION, one, f"it waits in {_describe_operation(one)}")
-            for one in waiting
-        ]
-        ranks = sorted(one.rank for one in waiting)
-        yield _make_disagreement(group, ranks, summary, reasons, _TIE)
-        return
     convicted = len(late) < len(waiting) and len(late) <= _MAX_CULPRITS
     where = _describe_operation(waiting[0])
     for one in late:
@@ -193,7 +179,6 @@ def _behind_alone(group: GroupPositions) -> Iterator[Finding]:
 def _make_absence(
     one: GroupPosition, summary: str, text: str, of_a_peer: Because, *, convicted: bool
 ) -> Finding:
-    """A claim on a rank that did not come so far as its peers."""
     return Finding(
         detector=NEVER_CAME,
         explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
@@ -214,7 +199,6 @@ def _make_disagreement(
     reasons: Sequence[Because],
     strength: float,
 ) -> Finding:
-    """A claim on ranks that left the order of their group."""
     convicts = strength > _TIE and group.ranks_are_told
     return Finding(
         detector=OTHER_OPERATION,
@@ -230,8 +214,15 @@ def _make_disagreement(
     )
 
 
+def _list_waits(positions: Sequence[GroupPosition], others: str = "") -> list[Because]:
+    """In what each of some ranks waits."""
+    return [
+        _make_because(OTHER_OPERATION, one, f"it waits in {_describe_operation(one)}{others}")
+        for one in positions
+    ]
+
+
 def _make_because(detector: str, one: GroupPosition, text: str) -> Because:
-    """A reason, with the line in which the rank says it."""
     row = one.row
     return Because(detector, f"rank {one.rank}: {text}", row.artifact, row.line, row.at)
 
@@ -243,7 +234,6 @@ def _describe_operation(one: GroupPosition) -> str:
 
 
 def _name(group: GroupPositions) -> str:
-    """What a group is called in a sentence."""
     return group.desc or (f"group {group.name}" if group.name else "one group")
 
 
@@ -253,6 +243,7 @@ def list_watchdog_collectives(
     """The operations that ranks gave up waiting for: those that name a suspect first."""
     named = {rank for claim in claims for rank in claim.ranks}
     rows = []
+    disagreeing = {rank for claim in claims if claim.ranks_disagree for rank in claim.ranks}
     for group in groups:
         numbers = {one.waits for one in group.of.values() if one.waits is not None}
         for number in sorted(numbers):
@@ -263,21 +254,13 @@ def list_watchdog_collectives(
                 if group.numbers_agree and one.enqueued is not None and one.enqueued < number
             ]
             ops = Counter(one.op for one in waiting if one.op is not None).most_common(1)
+            ranks = tuple(one.rank for one in waiting)
             rows.append(
                 CollectiveAtFrontier(
-                    pg=group.name,
-                    desc=group.desc,
-                    seq_id=number,
-                    op=ops[0][0] if ops else "",
-                    waiting=tuple(one.rank for one in waiting),
-                    missing=tuple(missing),
-                    mismatched=tuple(
-                        one.rank
-                        for one in waiting
-                        if any(c.ranks_disagree and one.rank in c.ranks for c in claims)
-                    ),
+                    group.name, group.desc, number, ops[0][0] if ops else "", ranks,
+                    tuple(missing), tuple(rank for rank in ranks if rank in disagreeing),
                 )
-            )
+            )  # fmt: skip
 
     def order(one: CollectiveAtFrontier) -> tuple[bool, int, str, int]:
         unnamed = named.isdisjoint({*one.waiting, *one.missing})

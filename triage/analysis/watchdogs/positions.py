@@ -125,7 +125,6 @@ def _is_whole(lines: Iterable[_WatchdogLine], world_size: int | None) -> bool:
 
 
 def _parse_watchdog_line(row: Evidence, world_size: int | None) -> _WatchdogLine | None:
-    """One line, where it tells whose it is."""
     group_rank = parse_small_number(row.fields.get("group_rank", ""))
     unprefixed = group_rank if "pg" not in row.fields else None
     rank = row.rank if row.rank is not None else unprefixed
@@ -231,7 +230,6 @@ def _collect_positions(lines: Sequence[_WatchdogLine]) -> dict[int, GroupPositio
 
 
 def _apply_line(before: GroupPosition, one: _WatchdogLine) -> GroupPosition:
-    """A rank's position with one more line of it."""
     fields = one.row.fields
     enqueued = _parse_counter(fields.get("last_enqueued"), before.enqueued)
     completed = _parse_counter(fields.get("last_completed"), before.completed)

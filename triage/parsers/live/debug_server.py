@@ -8,7 +8,7 @@ import html
 import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -89,15 +89,13 @@ def _iterate_sections(
     """(process, handler, end of heading, end of section, line of the former) of each rank."""
     marks = list(islice(heading.finditer(text), _MAX_RANKS))
     line, counted = 1, 0
-    for mark, end in pairwise([*marks, None]):
-        if mark is not None:
-            line += text.count("\n", counted, mark.end())
-            counted = mark.end()
-            stop = len(text) if end is None else end.start()
-            address = _ADDRESS.match(mark[2])
-            host = None if address is None else address["host"].strip("[]")
-            handler = "" if address is None else address["handler"] or ""
-            yield Process(rank=int(mark[1]), host=host), handler, mark.end(), stop, line
+    for mark, stop in zip(marks, [*(one.start() for one in marks[1:]), len(text)], strict=False):
+        line += text.count("\n", counted, mark.end())
+        counted = mark.end()
+        address = _ADDRESS.match(mark[2])
+        host = None if address is None else address["host"].strip("[]")
+        handler = "" if address is None else address["handler"] or ""
+        yield Process(rank=int(mark[1]), host=host), handler, mark.end(), stop, line
 
 
 def read_debug_file(text: str, artifact: str) -> list[Look]:
@@ -109,11 +107,8 @@ def read_debug_file(text: str, artifact: str) -> list[Look]:
         body = text[begin + 1 : end].rstrip("\n")
         error = _ERROR.fullmatch(body) if len(body) < _MAX_DETAIL else None
         line += begin < len(text)
-        if error is None:
-            found.append(_Answer(process, handler, None, body, line))
-        else:
-            reason = _shorten_reason(why.get(process.rank or 0, ""))
-            found.append(_Answer(process, handler, int(error[1]), "", line, reason))
+        reason = why.get(process.rank or 0, "")
+        found.append(_make_answer(process, handler, error, body, line, reason))
     return _build_looks(found, artifact)
 
 
@@ -129,48 +124,40 @@ def page_looks(text: str, artifact: str) -> list[Look]:
         line += text.count("\n", start, begin)
         if "&lt;" in body or "&quot;" in body:  # saved by a browser
             body = html.unescape(body)
-        if failed is None:
-            found.append(_Answer(process, handler, None, body, line))
-        else:
-            reason = _shorten_reason(body)
-            found.append(_Answer(process, handler, int(failed[1]), "", line, reason))
+        found.append(_make_answer(process, handler, failed, body, line, body))
     return _build_looks(found, artifact)
 
 
-def _shorten_reason(text: str) -> str:
-    return " ".join(text[:_MAX_DETAIL].split())
+def _make_answer(
+    process: Process, handler: str, error: re.Match[str] | None, body: str, line: int, why: str
+) -> _Answer:
+    if error is None:
+        return _Answer(process, handler, None, body, line)
+    reason = " ".join(why[:_MAX_DETAIL].split())
+    return _Answer(process, handler, int(error[1]), "", line, reason)
 
 
 # What a status says of the process that was asked: 404 and 500 say nothing of it.
-_REPLY_KINDS: Final = {
-    None: ReplyKind.ANSWERED,
-    408: ReplyKind.SILENT,
-    503: ReplyKind.UNREACHABLE,
-}
+_REPLY_KINDS: Final = {None: ReplyKind.ANSWERED, 408: ReplyKind.SILENT, 503: ReplyKind.UNREACHABLE}
 
 
 def _build_looks(answers: Sequence[_Answer], artifact: str) -> list[Look]:
     if not answers:
         raise Corrupt("begins as the debug server prints it and holds no answer of a rank")
-    found: list[Look] = []
-    for handler in dict.fromkeys(one.handler for one in answers):
-        asked = [one for one in answers if one.handler == handler]
-        counted = asked if handler == "wait_counter_values" else ()
-        found.append(
-            Look(
-                artifact,
-                _TOOLS.get(handler, Tool.DEBUG_SERVER),
-                stamp_of_name(artifact),
-                stacks=tuple(stack for one in asked for stack in _read_answer_stacks(one)),
-                replies=tuple(_make_reply(one) for one in asked),
-                counters=tuple(
-                    value
-                    for one in counted
-                    for value in _read_process_counters(one.body, one.process)
-                ),
-            )
+    by_handler: dict[str, list[_Answer]] = {}
+    for one in answers:
+        by_handler.setdefault(one.handler, []).append(one)
+    return [
+        Look(
+            artifact,
+            _TOOLS.get(handler, Tool.DEBUG_SERVER),
+            stamp_of_name(artifact),
+            stacks=tuple(stack for one in asked for stack in _read_answer_stacks(one)),
+            replies=tuple(map(_make_reply, asked)),
+            counters=tuple(value for one in asked for value in _read_answer_counters(one)),
         )
-    return found
+        for handler, asked in by_handler.items()
+    ]
 
 
 def _read_answer_stacks(answer: _Answer) -> list[ThreadStack]:
@@ -181,6 +168,11 @@ def _read_answer_stacks(answer: _Answer) -> list[ThreadStack]:
     if answer.handler == "pyspy_dump":
         return read_py_spy(lines, answer.process, answer.line)
     return []
+
+
+def _read_answer_counters(answer: _Answer) -> list[WaitCounter]:
+    counted = answer.handler == "wait_counter_values"
+    return _read_process_counters(answer.body, answer.process) if counted else []
 
 
 def _make_reply(answer: _Answer) -> Reply:
@@ -308,7 +300,6 @@ def read_trace_tables(text: str, artifact: str) -> list[Look]:
 
 
 def _iterate_table_rows(text: str) -> Iterator[_TableRow]:
-    """The rows of all tables of collectives."""
     inside, column, count = False, -1, 0
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith(("---", "===")):

@@ -39,7 +39,6 @@ _LEAST_PID: Final = 100_000
 
 
 def _parse_name_stem(artifact: str) -> str:
-    """The last part of a path, without endings and without a time."""
     return _TIME.sub("", _ENDING.sub("", artifact.rpartition("/")[2]))
 
 

@@ -19,6 +19,7 @@ A table that is printed again each second tells a GPU several times, in the orde
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ from triage.parsers.live.file_names import stamp_of_name
 from triage.parsers.live.foreign_values import (
     get_finite_number,
     get_json_object,
+    iterate_json_objects,
     make_stamp,
     parse_json_value,
     parse_whole_number,
@@ -55,18 +57,14 @@ def read_gpu_table(text: str, artifact: str) -> Sequence[Look]:
 
 def _iterate_table_samples(lines: Sequence[str], columns: Columns) -> Iterator[GpuSample]:
     for number, line in enumerate(lines, 2):
-        if not line.strip() or len(line) > _MAX_LINE:
-            continue
-        try:
-            row = next(csv.reader([line], delimiter=columns.delimiter, skipinitialspace=True), [])
-        except csv.Error:
-            continue
-        if len(row) >= len(columns.names):
-            yield _make_sample(dict(zip(columns.names, row, strict=False)), number)
+        one = [line] if len(line) <= _MAX_LINE else []
+        with suppress(csv.Error):
+            row = next(csv.reader(one, delimiter=columns.delimiter, skipinitialspace=True), [])
+            if len(row) >= len(columns.names):
+                yield _make_sample(dict(zip(columns.names, row, strict=False)), number)
 
 
 def _make_sample(values: _Values, line: int) -> GpuSample:
-    """One row by the names that nvidia-smi gives its columns."""
     index = values.get("index", "").strip()
     uuid = _get_first_value(values, "uuid", "gpu_uuid").strip()
     return GpuSample(
@@ -90,11 +88,8 @@ def _get_first_value(values: _Values, *names: str) -> str:
 
 def _parse_first_measure(values: _Values, *names: str) -> float | None:
     """The first of these columns that holds a number, whatever its unit."""
-    for name in names:
-        found = _NUMBER.match(values.get(name, "")[:40])
-        if found is not None:
-            return float(found[1])
-    return None
+    found = (_NUMBER.match(values.get(name, "")[:40]) for name in names)
+    return next((float(one[1]) for one in found if one is not None), None)
 
 
 def read_dmon(text: str, artifact: str) -> Sequence[Look]:
@@ -124,8 +119,7 @@ def read_amd_smi(text: str, artifact: str) -> Sequence[Look]:
     """One look of ``amd-smi metric --json``. Raises :class:`Corrupt` where no GPU can be read."""
     value = parse_json_value(text)
     listed = value if isinstance(value, list) else get_json_object(value).get("gpu_data")
-    rows = listed if isinstance(listed, list) else []
-    return _build_gpu_look(artifact, (_build_amd_sample(get_json_object(one)) for one in rows))
+    return _build_gpu_look(artifact, map(_build_amd_sample, iterate_json_objects(listed)))
 
 
 def _build_amd_sample(one: Mapping[str, Any]) -> GpuSample:
@@ -147,7 +141,6 @@ def _parse_unit_value(value: Any) -> float | None:
 
 
 def _build_gpu_look(artifact: str, rows: Iterator[GpuSample]) -> Sequence[Look]:
-    """One look of all GPUs that say which they are, and how busy."""
     gpus: list[GpuSample] = []
     partial = None
     for row in rows:
@@ -199,7 +192,6 @@ def read_smi_tables(text: str, artifact: str) -> Sequence[Look]:
 
 
 def _iterate_smi_tables(text: str) -> Iterator[tuple[Stamp | None, list[GpuSample]]]:
-    """(when, GPUs) of each table that has any."""
     stamp: Stamp | None = None
     gpus: list[GpuSample] = []
     which: tuple[int, str | None] | None = None
@@ -230,7 +222,6 @@ def _iterate_smi_tables(text: str) -> Iterator[tuple[Stamp | None, list[GpuSampl
 
 
 def _parse_stamp(line: str) -> Stamp | None:
-    """The date that stands above a table."""
     if _DATE.match(line) is None:
         return None
     try:

@@ -93,10 +93,9 @@ def read_inspector(text: str, artifact: str) -> Sequence[Look]:
 def _add_record(known: _RecordsSoFar, value: dict[str, Any], line: int) -> None:
     """One line: a header, a record, or both."""
     inner = get_json_object(value.get("dump_stats"))
-    known.header = get_json_object(value.get("header") or inner.get("header")) or known.header
-    known.metadata = (
-        get_json_object(value.get("metadata") or inner.get("metadata")) or known.metadata
-    )
+    header, metadata = (value.get(key) or inner.get(key) for key in ("header", "metadata"))
+    known.header = get_json_object(header) or known.header
+    known.metadata = get_json_object(metadata) or known.metadata
     at_us = parse_whole_number(known.metadata.get("dump_timestamp_us"), most=_MAX_US)
     known.last_us = max(known.last_us, at_us or 0)
     record = get_json_object(value.get("coll_perf"))
@@ -112,16 +111,16 @@ def _add_record(known: _RecordsSoFar, value: dict[str, Any], line: int) -> None:
     if not function or number is None or number < 0:
         return
     key = (key_hash, rank, function)
-    one = known.series.get(key)
-    if one is None:
-        if len(known.series) >= _MAX_SERIES:
-            return
+    if key not in known.series and len(known.series) < _MAX_SERIES:
         # Its rank is global in the communicator of all processes alone.
         world = limit_text(known.header.get("comm_name")).startswith(_WORLD)
         host = limit_text(known.metadata.get("hostname")) or None
         pid = parse_whole_number(known.metadata.get("pid"))
         process = Process(rank=rank if world else None, host=host, pid=pid)
-        one = known.series[key] = _FunctionTimes(known.header, process, line)
+        known.series[key] = _FunctionTimes(known.header, process, line)
+    one = known.series.get(key)
+    if one is None:
+        return
     one.last = max(one.last, number)
     took = get_finite_number(record.get("coll_exec_time_us"))
     if took is not None and took > 0 and record.get("coll_timing_source") in _KERNEL:
@@ -129,7 +128,6 @@ def _add_record(known: _RecordsSoFar, value: dict[str, Any], line: int) -> None:
 
 
 def _build_function_communicator(key: tuple[int, int, str], one: _FunctionTimes) -> Communicator:
-    """One function of one communicator, as this rank completed it."""
     key_hash, rank, function = key
     times = dict(one.times)  # of a number that came twice, the later
     return Communicator(

@@ -10,6 +10,7 @@ A rank that belongs on the node and has no process is a reply too: nobody is the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -64,9 +65,9 @@ def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
 
 def _iterate_replies(row: Mapping[str, Any], node: str | None) -> Iterator[Reply]:
     for one in iterate_json_objects(row.get("ranks")):
-        rank, pid = (get_count(one.get(key), _MAX_NUMBER) for key in ("rank", "pid"))
         state = _get_text(one.get("state"))[:1]
-        process = Process(rank, node, None, pid, get_count(one.get("parent_pid"), _MAX_NUMBER))
+        parent_pid = get_count(one.get("parent_pid"), _MAX_NUMBER)
+        process = replace(_read_process(one, node), parent_pid=parent_pid)
         # A zombie has ended; only its exit status is left.
         kind = ReplyKind.UNREACHABLE if state == "Z" else ReplyKind.ANSWERED
         yield Reply(process, PRESENCE, kind, f"state {state}" if state else "")
@@ -78,18 +79,21 @@ def _iterate_replies(row: Mapping[str, Any], node: str | None) -> Iterator[Reply
     for one in iterate_json_objects(row.get("asked")):
         kind_of = _REPLIES.get(_get_text(one.get("reply")))
         handler = _get_text(one.get("tool"))
-        if kind_of is None or not handler:
-            continue
-        rank, pid = (get_count(one.get(key), _MAX_NUMBER) for key in ("rank", "pid"))
-        yield Reply(Process(rank, node, None, pid), handler, kind_of, _get_text(one.get("why")))
+        if kind_of is not None and handler:
+            yield Reply(_read_process(one, node), handler, kind_of, _get_text(one.get("why")))
 
 
 def _iterate_counters(row: Mapping[str, Any], node: str | None) -> Iterator[WaitCounter]:
     for one in islice(iterate_json_objects(row.get("ranks")), _MAX_ROWS):
-        rank, pid = (get_count(one.get(key), _MAX_NUMBER) for key in ("rank", "pid"))
+        process = _read_process(one, node)
         switches = get_count(one.get("voluntary_switches"), _MAX_SWITCHES)
-        if rank is not None and switches is not None:
-            yield WaitCounter(Process(rank, node, None, pid), SWITCHES, 0, switches)
+        if process.rank is not None and switches is not None:
+            yield WaitCounter(process, SWITCHES, 0, switches)
+
+
+def _read_process(row: Mapping[str, Any], node: str | None) -> Process:
+    rank, pid = (get_count(row.get(key), _MAX_NUMBER) for key in ("rank", "pid"))
+    return Process(rank, node, None, pid)
 
 
 def _parse_stamp(text: str) -> Stamp:

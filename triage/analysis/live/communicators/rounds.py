@@ -185,7 +185,7 @@ def are_counters_moving(case: LiveCase) -> bool:
 
 def _select_own_looks(case: LiveCase, tool: Tool) -> OwnLooks:
     """The looks of ``tool`` at this job. A look at more ranks than the job has is of another; of
-    several jobs that is ours whose processes are known, else the one that was seen last.
+    several jobs the only one of our size is ours, else the one that was seen last.
     """
     notes = []
     kept = []
@@ -210,7 +210,6 @@ def _select_own_looks(case: LiveCase, tool: Tool) -> OwnLooks:
 
 
 def _count_ranks_at_least(look: Look) -> int:
-    """How many ranks the job of a look has at least."""
     return max([look.num_gpus or 0, *(one.size for one in look.communicators)])
 
 
@@ -221,8 +220,7 @@ def _split_by_job(looks: Sequence[Look]) -> list[list[Look]]:
         if not any(len(one.ranks) == one.size > 1 for one in look.communicators):
             continue
         own: set[object] = {one.hash for one in look.communicators}
-        for one in look.communicators:
-            own |= {process_key(member.process) for member in one.ranks}
+        own |= {process_key(member.process) for one in look.communicators for member in one.ranks}
         own.discard(None)
         joined = [group for group in groups if group[0] & own]
         members = [other for group in joined for other in group[1]]
@@ -232,11 +230,7 @@ def _split_by_job(looks: Sequence[Look]) -> list[list[Look]]:
 
 
 def _choose_job(case: LiveCase, jobs: Sequence[list[Look]]) -> list[Look] | None:
-    """The job whose processes logs know; else the one seen last; None where nothing tells."""
-    known = [_count_known_processes(case, job) for job in jobs]
-    best = max(known)
-    if best and known.count(best) == 1:
-        return jobs[known.index(best)]
+    """The only job of our size; else the one seen last; None where nothing tells."""
     whole = [job for job in jobs if max(map(_count_ranks_at_least, job)) == case.world_size]
     if len(whole) == 1:
         return whole[0]
@@ -244,17 +238,3 @@ def _choose_job(case: LiveCase, jobs: Sequence[list[Look]]) -> list[Look] | None
         return None
     last = [max(look.stamp.wall_ns or 0 for look in job) for job in jobs]
     return jobs[last.index(max(last))] if last.count(max(last)) == 1 else None
-
-
-def _count_known_processes(case: LiveCase, job: Iterable[Look]) -> int:
-    """How many processes of a job's looks logs name too, by node and pid."""
-    pids = {
-        (case.own_node_of(member.process, look), member.process.pid)
-        for look in job
-        for communicator in look.communicators
-        for member in communicator.ranks
-    }
-    return sum(
-        node is not None and pid is not None and case.fleet.rank_of_pid(node, pid) is not None
-        for node, pid in pids
-    )

@@ -22,9 +22,8 @@ from typing import Final, NamedTuple
 
 from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.communicators.rounds import own_looks
-from triage.analysis.live.communicators.waits import Identity
-from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
-from triage.analysis.live.stacks.rank_stack import describe_frame, get_line
+from triage.analysis.live.communicators.waits import Identity, MembersOfJob, describe_machine
+from triage.analysis.live.stacks.rank_stack import get_line
 from triage.domain.category import Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import CommunicatorRank, Presence
@@ -100,7 +99,6 @@ class _Unreached(NamedTuple):
 
     @property
     def dead(self) -> bool:
-        """Whether the process could not be reached."""
         return self.reply.kind is ReplyKind.UNREACHABLE
 
 
@@ -125,19 +123,19 @@ def find_unresponsive(case: LiveCase) -> Iterator[Finding]:
         return
     alive = {members.node_of(*home) for home in answered.values()}
     for node, ones in sorted(by_node.items()):
-        text = "do not answer NCCL RAS"
         dead = any(one.dead for one in ones)
         state = "dead" if dead else "silent"
+        those = f"({len(ones)} processes are {state})"
         if _is_whole_node(ones, looks, node in alive):
-            text += (
-                ", nor does any other process of the node: the node or its network is gone"
-                f" ({len(ones)} processes are {state})"
+            text = (
+                "do not answer NCCL RAS, nor does any other process of the node: the node or its"
+                f" network is gone {those}"
             )
         elif len(ones) == 1:
             inside = ", ".join([*describe_machine(ones[0].reply.process), state])
             text = f"does not answer NCCL RAS ({inside}): its process is gone, stopped or cut off"
         else:
-            text += f" ({len(ones)} processes are {state}): they are gone, stopped or cut off"
+            text = f"do not answer NCCL RAS {those}: they are gone, stopped or cut off"
         lone = len(by_node) == 1
         yield members.claim(
             _UNRESPONSIVE,
@@ -179,7 +177,6 @@ def _find_silent_processes(looks: Sequence[Look]) -> list[_Unreached]:
 
 
 def _find_answering(looks: Sequence[Look]) -> Mapping[_ProcessId, tuple[Process, Look]]:
-    """The processes that gave data of themselves, by host and pid."""
     return {
         (member.process.host, member.process.pid): (member.process, look)
         for look in looks
@@ -196,12 +193,10 @@ def _count_processes(
     answered: Mapping[_ProcessId, tuple[Process, Look]],
 ) -> int | None:
     """How many processes the job has; None where nothing says it."""
-    sizes = [look.num_gpus for look in looks if look.num_gpus is not None]
-    listed = len(
-        {(one.reply.process.host, one.reply.process.pid) for one in silent} | answered.keys()
-    )
-    world = case.world_size or case.fleet.world_size or max(sizes, default=0)
-    return max(world, listed if answered else 0) or None
+    world = case.world_size or case.fleet.world_size
+    world = world or max((look.num_gpus or 0 for look in looks), default=0)
+    listed = {(one.reply.process.host, one.reply.process.pid) for one in silent} | answered.keys()
+    return max(world, len(listed) if answered else 0) or None
 
 
 def _is_whole_node(ones: Sequence[_Unreached], looks: Sequence[Look], alive: bool) -> bool:
@@ -263,7 +258,6 @@ class _Answer(NamedTuple):
 
     @property
     def missed(self) -> bool:
-        """Whether nothing came back."""
         return self.reply.kind in _NOT_ANSWERED
 
 
@@ -279,9 +273,7 @@ class _Asked:
     def last(self) -> dict[str, ReplyKind]:
         """The newest answer to each handler; those of a tool that failed are left out."""
         newest = {handler: answers[-1].reply.kind for handler, answers in self.replies.items()}
-        return {
-            handler: kind for handler, kind in newest.items() if kind is not ReplyKind.TOOL_FAILED
-        }
+        return {name: kind for name, kind in newest.items() if kind is not ReplyKind.TOOL_FAILED}
 
     @property
     def silence(self) -> _Silence | None:
@@ -304,12 +296,8 @@ class _Asked:
 
     @property
     def ever_answered(self) -> bool:
-        """Whether it answered anything in any look."""
-        return any(
-            one.reply.kind is ReplyKind.ANSWERED
-            for answers in self.replies.values()
-            for one in answers
-        )
+        every = (one for answers in self.replies.values() for one in answers)
+        return any(one.reply.kind is ReplyKind.ANSWERED for one in every)
 
     def fell_silent_behind(self, others: Sequence["_Asked"]) -> bool:
         """Whether it answered a question once that another one did not answer at that time."""
@@ -368,12 +356,11 @@ def _list_asked(case: LiveCase) -> list[_Asked]:
 def _make_silent_claim(
     one: _Asked, silence: _Silence, case: LiveCase, answering: int, *, late: bool
 ) -> Finding:
-    """The claim on one process."""
-    times = max(sum(answer.missed for answer in answers) for answers in one.replies.values())
     worth, words = _CLAIMS[silence]
     line = _find_line(one, case)
-    strength = worth + (_AGAIN if times > 1 else 0.0)
-    strength = min(strength, 1.0 if answering > 1 or late else _OF_TWO)
+    if any(sum(answer.missed for answer in answers) > 1 for answers in one.replies.values()):
+        worth += _AGAIN
+    strength = min(worth, 1.0 if answering > 1 or late else _OF_TWO)
     gone = silence is _Silence.GONE
     # The kernel of its node says that it is gone.
     no_process = one.last.get(_PRESENCE) is ReplyKind.UNREACHABLE
@@ -393,10 +380,9 @@ def _make_silent_claim(
 
 def _find_line(one: _Asked, case: LiveCase) -> str | None:
     """The line at which py-spy shows a process that could not answer by itself."""
-    for stack in case.picture.ranks:
-        if stack.rank is not None and stack.rank == one.rank and stack.found.told_by is not None:
-            return get_line(stack) or describe_frame(stack.found.told_by)
-    return None
+    own = (stack for stack in case.picture.ranks if stack.rank is not None)
+    lines = (get_line(stack) for stack in own if stack.rank == one.rank)
+    return next((line for line in lines if line is not None), None)
 
 
 _ANSWERS: Final = {
@@ -407,7 +393,6 @@ _ANSWERS: Final = {
 
 
 def _list_reasons(one: _Asked, silence: _Silence, *, late: bool) -> Iterator[Because]:
-    """What it was asked, and what came back."""
     name = f"rank {one.rank}" if one.rank is not None else f"the process on {one.node}"
     newest = [(handler, answers[-1]) for handler, answers in one.replies.items()]
     newest.sort(key=lambda row: (row[1].reply.kind is ReplyKind.ANSWERED, row[1].artifact))

@@ -12,7 +12,7 @@ are ahead, or nobody. *Set-up*: most ranks of a communicator have not finished s
 whoever is late there cannot be told from who waits. Nobody is named by either.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,10 +24,11 @@ from triage.analysis.live.communicators.waits import (
     INIT,
     EndOfWaits,
     Lag,
+    MembersOfJob,
+    describe_machine,
     find_waits,
     normalize_operation,
 )
-from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
 from triage.domain.category import Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator, CommunicatorRank
@@ -99,7 +100,6 @@ def find_ranks_behind(name: str, tool: Tool, case: LiveCase) -> Iterator[Finding
 def _list_lag_reasons(
     name: str, found: Round, members: MembersOfJob, ends: Sequence[EndOfWaits]
 ) -> Iterator[Because]:
-    """Each rank, and what it is behind in."""
     looks = ", the same in two looks" if found.frozen else ""
     each = max(_MAX_REASONS // len(ends), 1)
     for end in ends[:_MAX_REASONS]:
@@ -269,8 +269,8 @@ def find_out_of_step(case: LiveCase) -> Iterator[Finding]:
         frozen = found.frozen or case.stopped
         summary = f"ranks of one communicator are out of step: {rows[0][1]}"
         advice = _ASK if frozen else _ASK + _AGAIN
-        kind, worth = VerdictKind.DESYNC, _OUT_OF_STEP
-        yield _make_claim("ras.out_of_step", found, rows, summary, advice, kind, worth, frozen)
+        worth = VerdictKind.DESYNC, *_OUT_OF_STEP
+        yield _make_claim("ras.out_of_step", found, rows, summary, advice, worth, frozen)
 
 
 def find_set_up(case: LiveCase) -> Iterator[Finding]:
@@ -285,8 +285,8 @@ def find_set_up(case: LiveCase) -> Iterator[Finding]:
         worst = max(stuck, key=lambda one: (_count_in_set_up(one), one.hash))
         count, frozen = _count_in_set_up(worst), found.frozen or case.stopped
         text = f"{count} of {worst.size} ranks have not finished the set-up of a communicator"
-        rows, kind = [(worst, text)], VerdictKind.HANG
-        yield _make_claim("ras.set_up", found, rows, text, _SET_UP, kind, _IN_SET_UP, frozen)
+        worth = VerdictKind.HANG, *_IN_SET_UP
+        yield _make_claim("ras.set_up", found, [(worst, text)], text, _SET_UP, worth, frozen)
 
 
 def _make_claim(
@@ -295,18 +295,18 @@ def _make_claim(
     rows: Sequence[tuple[Communicator, str]],
     summary: str,
     advice: str,
-    kind: VerdictKind,
-    worth: tuple[float, float],
+    worth: tuple[VerdictKind, float, float],
     frozen: bool,
 ) -> Finding:
     """A claim on nobody, with a clause on each communicator of ``rows``."""
+    kind, strength, of_one_look = worth
     return make_look_claim(
         name,
         summary,
         of_a_moment=not frozen,
         kind=kind if frozen else VerdictKind.INCONCLUSIVE,
         category=Category.NCCL_TIMEOUT,
-        strength=worth[0] if frozen else worth[1],
+        strength=strength if frozen else of_one_look,
         advice=advice,
         because=tuple(
             Because(
@@ -318,24 +318,19 @@ def _make_claim(
 
 
 def _count_in_set_up(communicator: Communicator) -> int:
-    """How many ranks of a communicator are in its set-up."""
-    count = sum(one.status == "init" for one in communicator.ranks)
     rest = communicator.rest
-    if rest is not None and rest.status == "init":
-        count += communicator.size - len(communicator.ranks)
-    return count
+    unlisted = communicator.size - len(communicator.ranks)
+    others = unlisted if rest is not None and rest.status == "init" else 0
+    return others + sum(one.status == "init" for one in communicator.ranks)
 
 
 def _spread_text(one: Communicator, name: str) -> str | None:
     """``12 ranks launched 3121 AllReduce, 4 launched 3122``; None where those that launched
     the fewest are listed, or all launched the same.
     """
-    levels = dict(one.unlisted[name])
+    levels = Counter(one.unlisted[name])
     least = min(levels)
-    for member in one.ranks:
-        count = (member.launched or {}).get(name)
-        if count is not None:
-            levels[count] = levels.get(count, 0) + 1
+    levels.update(counts[name] for member in one.ranks if name in (counts := member.launched or {}))
     if len(levels) < 2 or min(levels) < least:
         return None
     first, *others = sorted(levels)

@@ -74,7 +74,6 @@ class _GpuOfJob:
         return ", ".join(parts)
 
     def explain(self, words: str) -> Because:
-        """A reason with the line that shows it."""
         return Because(_NAME, words, self.artifact, self.sample.line)
 
 
@@ -109,9 +108,9 @@ def _list_gpus(case: LiveCase) -> list[_GpuOfJob]:
         for one in samples
         if one.sample.bus_id is not None and one.sample.index is not None
     }
-    for key in [key for key, (one, *_) in by_gpu.items() if one.sample.index is None]:
-        same = numbers.get((by_gpu[key][0].node, by_gpu[key][0].sample.bus_id))
-        if same is not None:  # another tool says the number of this address
+    for key, (one, *_) in list(by_gpu.items()):
+        same = numbers.get((one.node, one.sample.bus_id))
+        if same is not None and one.sample.index is None:  # by another tool
             by_gpu[same] += by_gpu.pop(key)
     # The addresses of a node's GPUs in their order, which is that of local ranks.
     places: dict[str, list[str]] = defaultdict(list)
@@ -208,7 +207,6 @@ def find_odd_gpus(case: LiveCase) -> Iterator[Finding]:
 
 
 def _make_finding(odd: Sequence[_GpuOfJob], spinning: Sequence[_GpuOfJob]) -> Finding:
-    """The claim that the others wait for the odd ones."""
     twice = all(one.twice for one in (*odd, *spinning))
     ranks = sorted(one.rank for one in odd if one.rank is not None)[:_MAX_NAMED]
     looked = " in two looks" if twice else ""
@@ -233,9 +231,7 @@ def _make_finding(odd: Sequence[_GpuOfJob], spinning: Sequence[_GpuOfJob]) -> Fi
         strength=_TWO_LOOKS if twice else _ONE_LOOK,
         because=(
             *(one.explain(f"{one.place}{looked}: {one.measures}") for one in odd[:_MAX_REASONS]),
-            example.explain(
-                f"{len(spinning)} others spin: {example.place} {example.measures}",
-            ),
+            example.explain(f"{len(spinning)} others spin: {example.place} {example.measures}"),
         ),
         of_a_moment=not twice,
         advice=advice,
@@ -244,15 +240,14 @@ def _make_finding(odd: Sequence[_GpuOfJob], spinning: Sequence[_GpuOfJob]) -> Fi
 
 def _make_all_spin(spinning: Sequence[_GpuOfJob]) -> Finding:
     """Nobody's device: all wait in kernels."""
-    example = spinning[0]
-    text = f"all {len(spinning)} GPUs spin in two looks: {example.measures}"
+    text = f"all {len(spinning)} GPUs spin in two looks: {spinning[0].measures}"
     return make_look_claim(
         _NAME,
         f"all {len(spinning)} GPUs spin in a collective: none of them is at fault by this",
         kind=VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT,
         strength=_ALL_SPIN,
-        because=(example.explain(text),),
+        because=(spinning[0].explain(text),),
         explained_by=ANY_CAUSE | HARDWARE,
         advice="look at stacks, NCCL RAS or dumps, and at the network between the nodes",
     )

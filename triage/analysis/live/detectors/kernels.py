@@ -57,21 +57,18 @@ def find_shortest_kernels(case: LiveCase) -> Iterator[Finding]:
                 place = _MemberPlace(rank, node, look.artifact, member.line)
                 places.setdefault((one.hash, member.rank), place)
     times = collect_times(one for look in looks for one in look.communicators)
-    late = [
-        found
+    judged = (
+        find_late_members(key, times[key], _count_most_late(key[0], places))
         for key in sorted(times)
-        if (found := find_late_members(key, times[key], _count_most_late(key[0], places)))
-        is not None
-    ]
-    named: set[tuple[int | None, str | None]] = set()
+    )
+    late = [one for one in judged if one is not None]
+    named: set[tuple[int | None, str | None]] = {(None, None)}
     origins = [one for one in late if not _follows(one, late, places)]
     for found in sorted(origins, key=lambda one: (-one.late_us, one.hash, one.function)):
         for rank in found.ranks:
-            at = places.get((found.hash, rank))
-            if at is None or len(named) >= _MAX_NAMED:
-                continue
+            at = places[found.hash, rank]
             who = (at.rank, at.node if at.rank is None else None)
-            if who not in named and who != (None, None):
+            if who not in named and len(named) <= _MAX_NAMED:
                 named.add(who)
                 yield _make_finding(found, at)
 
@@ -180,18 +177,15 @@ def _follows(one: LateMembers, late: Sequence[LateMembers], places: _Places) -> 
         return (communicator, rank) if place is None or place.rank is None else place.rank
 
     mine = {who(one.hash, rank) for rank in one.ranks}
-    for other in late:
-        if other is one or other.late_us < _FOLLOWS * one.late_us:
-            continue
-        theirs = {who(other.hash, rank) for rank in other.ranks}
-        waits = {who(other.hash, rank) for rank in other.members} - theirs
-        if mine <= waits:
-            return True
-    return False
+    return any(
+        other is not one
+        and other.late_us >= _FOLLOWS * one.late_us
+        and mine <= {who(other.hash, rank) for rank in {*other.members} - {*other.ranks}}
+        for other in late
+    )
 
 
 def _make_finding(one: LateMembers, place: _MemberPlace) -> Finding:
-    """The claim that one rank comes last."""
     late_ms = one.late_us / 1000
     text = (
         f"its {one.function} kernels run {one.own_us / 1000:.2f} ms, those of the other"

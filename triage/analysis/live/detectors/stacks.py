@@ -20,7 +20,7 @@ from typing import Final
 
 from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.communicators.rounds import are_counters_moving, are_looks_moving
-from triage.analysis.live.stacks.grouping import StackClass, find_odd_waits, group_stacks, split
+from triage.analysis.live.stacks.picture import StackClass, find_odd_waits, group_stacks, split
 from triage.analysis.live.stacks.program_points import PROGRAMS, ProgramPoint
 from triage.analysis.live.stacks.rank_stack import (
     RankStack,
@@ -117,7 +117,6 @@ def _rate_strength(one: StackClass, waiting: Sequence[RankStack], *, others: int
 def _make_odd_claim(
     one: StackClass, waiting: Sequence[RankStack], *, others: int, possible: bool = False
 ) -> Finding:
-    """The claim that the others wait for the ranks of a class."""
     strength = _rate_strength(one, waiting, others=others)
     if possible:
         strength = min(strength, 0.35)
@@ -156,7 +155,6 @@ def _make_odd_claim(
 
 
 def _list_odd_reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Because]:
-    """The line at which each rank stands, and where the others wait."""
     twice = " in two looks" if one.stands else ""
     for stack in one.stacks[:_MAX_REASONS]:
         yield explain_stack(_ODD, stack, f"stands{twice}")

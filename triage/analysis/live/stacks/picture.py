@@ -20,7 +20,9 @@ from triage.analysis.live.stacks.program_points import (
 from triage.analysis.live.stacks.rank_stack import (
     RankStack,
     StackMovement,
+    describe_frame,
     find_worker,
+    get_line,
     is_worker,
     main_thread,
     rank_stack,
@@ -30,6 +32,7 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.domain.live.stack import ThreadStack
 from triage.domain.patterns import compile_re
+from triage.domain.report import StandingRanks
 
 NameOf = Callable[[Process, Look], str | None]
 RankOf = Callable[[Process, Look], int | None]
@@ -92,7 +95,6 @@ class _Gathered:
         self.workers: dict[int, list[RankStack]] = defaultdict(list)
 
     def add(self, look: Look, rank_of: RankOf, node_of: NameOf) -> None:
-        """The processes of one look."""
         pids = {one.process.pid for one in look.stacks if one.process.pid is not None}
         for process, threads in _group_by_process(look.stacks):
             node = node_of(process, look)
@@ -151,19 +153,16 @@ def _group_by_process(stacks: Iterable[ThreadStack]) -> list[tuple[Process, list
     """
     found: list[tuple[Process, list[ThreadStack]]] = []
     for thread in stacks:
-        if found and found[-1][0] == thread.process:
-            again = thread.thread_id is not None and any(
-                other.thread_id == thread.thread_id for other in found[-1][1][:1]
-            )
-            if not again:
-                found[-1][1].append(thread)
-                continue
-        found.append((thread.process, [thread]))
+        process, own = found[-1] if found else (None, [thread])
+        again = thread.thread_id is not None and own[0].thread_id == thread.thread_id
+        if process == thread.process and not again:
+            own.append(thread)
+        else:
+            found.append((thread.process, [thread]))
     return found
 
 
 def _choose_best_tool(stacks: Sequence[RankStack]) -> list[RankStack]:
-    """The stacks of the one tool that says most of this process."""
     by_tool: dict[Tool, list[RankStack]] = defaultdict(list)
     for stack in stacks:
         by_tool[stack.look.tool].append(stack)
@@ -208,7 +207,6 @@ def _select_last_two(stacks: Sequence[RankStack]) -> list[RankStack]:
 
 
 def _is_another_look(one: RankStack, other: RankStack) -> bool:
-    """Whether two stacks of one process are of two moments."""
     if one.pid != other.pid and None not in (one.pid, other.pid):
         return False  # another process: another attempt of the job, or another namespace
     if len({one.look.node, other.look.node} - {None}) > 1:
@@ -251,25 +249,13 @@ def _is_part(cut: RankStack, whole: RankStack) -> bool:
     return cut.frames == whole.frames[:count]
 
 
-def _tells_nothing(before: RankStack, now: RankStack) -> bool:
-    """Whether one of two stacks was cut where they differ: one ends where programs begin, and the
-    other does not.
-    """
-    if not (before.is_main and now.is_main):
-        return False
-    if Tool.TRACEBACK in (before.look.tool, now.look.tool):
-        return False
-    ends = [get_bare_name(stack.frames[-1]) in _ROOTS for stack in (before, now) if stack.frames]
-    return len(set(ends)) > 1
-
-
 def _compare_stacks(before: RankStack, now: RankStack) -> StackMovement:
-    """What two stacks of one rank show."""
     if before.is_vague or now.is_vague:
         return StackMovement.ONCE
     if before.place == now.place:
         return StackMovement.SAME
-    if _tells_nothing(before, now):
+    # One ends where programs begin and the other does not: it was cut where they differ.
+    if len({get_bare_name(one.frames[-1]) in _ROOTS for one in (before, now) if one.frames}) > 1:
         return StackMovement.ONCE
     return StackMovement.WENT_ON if before.waits else StackMovement.BUSY
 
@@ -290,20 +276,13 @@ def _is_helper(process: Process, threads: Sequence[ThreadStack]) -> bool:
     main = main_thread(threads)
     if main is None:
         return False
-    loop = next(
-        (
-            at
-            for at, frame in enumerate(main.frames)
-            if _LOOPS.match(f"{shorten_file(frame.filename)} {get_bare_name(frame)}")
-        ),
-        None,
-    )
-    if loop is None:
-        return False
-    return all(
-        is_library(frame) and not shorten_file(frame.filename).startswith(_WORKS_FOR_A_RANK)
-        for frame in main.frames[:loop]
-    )
+    for frame in main.frames:
+        file = shorten_file(frame.filename)
+        if _LOOPS.match(f"{file} {get_bare_name(frame)}"):
+            return True
+        if not is_library(frame) or file.startswith(_WORKS_FOR_A_RANK):
+            return False
+    return False
 
 
 def _is_launcher(process: Process, threads: Sequence[ThreadStack]) -> bool:
@@ -316,3 +295,130 @@ def _is_launcher(process: Process, threads: Sequence[ThreadStack]) -> bool:
         if thread.is_main is not False
         for frame in thread.frames
     )
+
+
+# Classes of ranks: those that stand at the same place of the program, the largest first.
+
+# A class of this share, all at one line, is the crowd, whatever it does there: ``loss.item()``
+# shows as a line of the program, and so does a wait in C.
+_CROWD: Final = 0.5
+_LEAST_CROWD: Final = 3
+_CROWDED: Final = frozenset({ProgramPoint.CODE, ProgramPoint.DISPATCH, ProgramPoint.TEARDOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class StackClass:
+    """``stacks`` are those of the ranks that stand here, by rank."""
+
+    point: ProgramPoint
+    stacks: tuple[RankStack, ...]
+
+    @property
+    def example(self) -> RankStack:
+        """The stack of its lowest rank."""
+        return self.stacks[0]
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Its ranks, ascending."""
+        return tuple(one.rank for one in self.stacks if one.rank is not None)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes of its ranks, in order."""
+        return tuple(sorted({one.node for one in self.stacks if one.node is not None}))
+
+    @property
+    def stands(self) -> bool:
+        """Whether two looks show all of its ranks at one place."""
+        return all(one.moved is StackMovement.SAME for one in self.stacks)
+
+
+def group_stacks(stacks: Iterable[RankStack]) -> list[StackClass]:
+    """The classes of ``stacks``, the largest first.
+
+    Two ranks at neighbouring lines of one function, outside any wait, are of one class.
+    """
+    groups: dict[tuple[object, ...], list[RankStack]] = defaultdict(list)
+    for stack in stacks:
+        groups[_make_key(stack)].append(stack)
+    found = [StackClass(members[0].point, tuple(members)) for members in groups.values()]
+    return sorted(found, key=lambda one: (-len(one.stacks), one.ranks, str(one.point)))
+
+
+def _make_key(stack: RankStack) -> tuple[object, ...]:
+    if stack.waits:
+        return stack.place
+    line = stack.worker.found.told_by if stack.worker is not None else stack.found.told_by
+    holder = stack.holder[0].function if stack.holder else None
+    where = (line.function, line.filename) if line is not None else None
+    return (stack.point, where, holder)
+
+
+def split(picture: StackPicture) -> tuple[list[RankStack], list[StackClass]]:
+    """The stacks that wait, and the classes that do not; a crowd at one line waits."""
+    telling = picture.telling
+    waiting = [one for one in telling if one.waits]
+    classes = group_stacks(one for one in telling if not one.waits)
+    if classes and classes[0].point in _CROWDED:
+        crowd = classes[0].stacks
+        if len(crowd) >= _LEAST_CROWD and len(crowd) > _CROWD * len(telling):
+            return [*waiting, *crowd], classes[1:]
+    return waiting, classes
+
+
+# From so many ranks at one place on, one at another place is odd.
+_LEAST_USUAL: Final = 3
+# More of them wait elsewhere than this share in groups of a job: stages, replicas.
+_MAX_SHARE: Final = 1 / 8
+
+
+def find_odd_waits(picture: StackPicture) -> list[StackClass]:
+    """The class of nearly all ranks, then those of the few others; empty where there are none, or
+    where any rank stands outside a wait.
+    """
+    telling = picture.telling
+    waiting, outside = split(picture)
+    if outside or len(waiting) < len(telling):
+        return []
+    classes = group_stacks(telling)
+    if len(classes) < 2 or any(not stack.waits for stack in telling):
+        return []
+    usual = len(classes[0].stacks)
+    few = len(telling) - usual <= max(1, _MAX_SHARE * len(telling))
+    return classes if few and usual >= _LEAST_USUAL else []
+
+
+# Classes that are told, and frames of each: a fleet has few places to stand at.
+_MAX_CLASSES: Final = 32
+_MAX_FRAMES: Final = 48
+
+
+def classes_for_report(picture: StackPicture) -> tuple[StandingRanks, ...]:
+    """The largest classes, frames from the outside to the inside."""
+    return tuple(
+        StandingRanks(
+            ranks=one.ranks,
+            nodes=one.nodes,
+            frames=tuple(_list_frames(one)),
+            state=str(one.point),
+            seen_twice=one.stands,
+            stands_at=get_line(one.example),
+        )
+        for one in group_stacks(picture.ranks)[:_MAX_CLASSES]
+    )
+
+
+def _list_frames(one: StackClass) -> Sequence[str]:
+    """The frames of an example, and below them those of what it waits for in its process."""
+    stack = one.example
+    frames = [*reversed(stack.frames)]
+    if stack.worker is not None:
+        frames += reversed(stack.worker.frames)
+    elif stack.holder:
+        frames += reversed(stack.holder)
+    texts = [describe_frame(frame) for frame in frames]
+    if len(texts) > _MAX_FRAMES:
+        left = len(texts) - _MAX_FRAMES + 1
+        texts[_MAX_FRAMES // 2 : _MAX_FRAMES // 2 + left] = [f"... {left} more ..."]
+    return texts

@@ -215,7 +215,6 @@ def _find_python_call(frames: Sequence[StackFrame]) -> PointFound | None:
 # Thousands of ranks have the same few hundred frames.
 @lru_cache(maxsize=65_536)
 def _find_rule(function: str, filename: str, is_native: bool) -> _PointRule | None:
-    """The first rule that a frame fits."""
     name, file = get_bare_name(StackFrame(function, native=is_native)), shorten_file(filename)
     rules = _NATIVE_RULES if is_native else _PYTHON_RULES
     return next((rule for rule in rules if rule.fits(name, file)), None)

@@ -49,8 +49,7 @@ class RankStack:
 
     ``worker`` is the loader's worker that the rank waits for, ``holder`` the frames of a thread
     beside the main one that holds the interpreter's lock. ``active`` is whether the deciding
-    thread was on a CPU, ``is_main`` whether it is the main one, ``moved`` what the look before
-    shows.
+    thread was on a CPU, ``moved`` what the look before shows.
     """
 
     rank: int | None
@@ -64,7 +63,6 @@ class RankStack:
     state: str | None = None
     worker: "RankStack | None" = None
     holder: tuple[StackFrame, ...] = ()
-    is_main: bool = True
     moved: StackMovement = StackMovement.ONCE
 
     @property
@@ -102,7 +100,6 @@ class RankStack:
 
 
 def _threads_that_count(threads: Sequence[ThreadStack]) -> list[ThreadStack]:
-    """Threads of the program itself."""
     return [
         thread
         for thread in threads
@@ -219,7 +216,7 @@ def rank_stack(
         found = _find_by_state(found, frames, thread.state[:1], look.tool)
     stack = RankStack(
         rank, node, thread.process.pid, look, thread.line, found, frames, thread.active,
-        thread.state, is_main=thread.is_main is not False,
+        thread.state,
     )  # fmt: skip
     holder = next((one for one in counted if one.owns_gil and one is not thread), None)
     # While a rank waits inside a library, its other threads take the lock in turns.
@@ -251,14 +248,10 @@ def _find_by_state(
 
 
 def _kernel_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
-    """The frame of the file system that a process is held in."""
     in_storage = [frame for frame in frames if KERNEL_STORAGE.match(get_bare_name(frame))]
-    named = (
-        frame
-        for frame in in_storage
-        if not get_bare_name(frame).startswith(("rpc_", "_", "io_", "folio"))
-    )
-    return next(named, in_storage[0] if in_storage else None)
+    helpers = ("rpc_", "_", "io_", "folio")
+    named = [frame for frame in in_storage if not get_bare_name(frame).startswith(helpers)]
+    return next(iter(named or in_storage), None)
 
 
 # A stack in words: what a rank is in, and the line to look at.

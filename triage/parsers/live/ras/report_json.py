@@ -12,6 +12,7 @@ is cut, the ranks before the cut are read. Sample::
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import pairwise
@@ -181,7 +182,6 @@ class _MemberReader:
         )
 
     def member(self, raw: Mapping[str, Any], *, missing: bool) -> CommunicatorRank | None:
-        """A rank that answered, or one of which the report has no data."""
         rank, state = get_count(raw.get("rank"), MAX_RANKS), get_json_object(raw.get("status"))
         if rank is None:
             return None
@@ -221,13 +221,11 @@ def parse_ras_stamp(text: object) -> Stamp:
     >>> parse_ras_stamp("1970-01-01 00:00:01").wall_ns
     1000000000
     """
-    if not isinstance(text, str) or len(text) > 40:
-        return NO_STAMP
-    try:
-        moment = datetime.fromisoformat(text.strip()[:19]).replace(tzinfo=UTC)
-    except ValueError:
-        return NO_STAMP
-    return make_stamp(moment) if 1970 <= moment.year < 2200 else NO_STAMP
+    if isinstance(text, str) and len(text) <= 40:
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(text.strip()[:19]).replace(tzinfo=UTC)
+            return make_stamp(moment) if 1970 <= moment.year < 2200 else NO_STAMP
+    return NO_STAMP
 
 
 # OK / SERVER PROTOCOL 2 / CLIENT PROTOCOL 2 / SET FORMAT json / TIMEOUT 5 / VERBOSE STATUS
@@ -255,7 +253,6 @@ def find_report_start(text: str) -> int:
 
 
 def _make_process(raw: Mapping[str, Any]) -> Process:
-    """Who manages a rank."""
     host, pid = raw.get("host"), get_count(raw.get("pid"), 1 << 31)
     gpus = [get_count(raw.get(key), 1 << 16) for key in ("cuda_dev", "nvml_dev")]
     return _share_process(host[:256] or None if isinstance(host, str) else None, pid, *gpus)
@@ -263,5 +260,4 @@ def _make_process(raw: Mapping[str, Any]) -> Process:
 
 @lru_cache(maxsize=65_536)
 def _share_process(host: str | None, pid: int | None, gpu: int | None, nvml: int | None) -> Process:
-    """One object for a process, which is in many communicators."""
     return Process(host=host, pid=pid, gpu=gpu, nvml_gpu=nvml)

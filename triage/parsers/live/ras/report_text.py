@@ -20,7 +20,6 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import UNKNOWN_PROCESS, Process, Reply, ReplyKind
 from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError
-from triage.parsers.live.foreign_values import parse_whole_number
 
 # The largest communicator that is believed, and the most members that are kept of a report.
 MAX_RANKS: Final = 1 << 20
@@ -39,7 +38,6 @@ NO_PROOF: Final = (
 
 
 def _is_remote(error: str | None) -> bool:
-    """Whether an error only tells of a peer's."""
     return (error or "").lower() == _REMOTE
 
 
@@ -103,9 +101,8 @@ class CommunicatorParts:
         """
         missing = [one for one in self.members.values() if one.presence is Presence.MISSING]
         for one in missing:
-            process = one.process
-            if len(missing) == 1 and process == UNKNOWN_PROCESS and all_of is not None:
-                process = all_of
+            is_lone = len(missing) == 1 and one.process == UNKNOWN_PROCESS
+            process = all_of if is_lone and all_of is not None else one.process
             presence = silent.get((process.host, process.pid), Presence.MISSING)
             self.members[one.rank] = replace(one, process=process, presence=presence)
 
@@ -174,10 +171,11 @@ _MAX_REPORTS: Final = 2_000
 _VERSION: Final = compile_re(r"^(?:NCCL|RCCL|NCCLX) version .{1,200}$", re.MULTILINE)
 _SUMMARY: Final = compile_re(r"^Job summary[ \t]*\r?\n=+[ \t]*\r?$", re.MULTILINE)
 # "      2          8            1         16       16": nodes, processes, GPUs per process, both
-_JOB_ROW: Final = compile_re(r"^ {2,}([\d-]+) +([\d-]+) +([\d-]+) +(\d+) +(\d+) *$")
+_MOST: Final = r"(?:\d{1,9}-)?(\d{1,9})"
+_JOB_ROW: Final = compile_re(rf"^ {{2,}}[\d-]+ +{_MOST} +[\d-]+ +\d+ +(\d{{1,9}}) *$")
 # "    0         1         2       7-8        16        16   RUNNING  INCOMPLETE,MISMATCH"
 _GROUP_ROW: Final = compile_re(
-    r"^ {2,}(\d+) +(\d+) +([\d-]+) +([\d-]+) +([\d-]+) +(\d+) +([A-Z]+) +([A-Z,]+) *$"
+    rf"^ {{2,}}(\d{{1,9}}) +\d+ +[\d-]+ +[\d-]+ +{_MOST} +\d+ +[A-Z]+ +[A-Z,]+ *$"
 )
 # "#0-0 (cf264af53edbe986) INCOMPLETE"
 _SECTION: Final = compile_re(
@@ -185,31 +183,29 @@ _SECTION: Final = compile_re(
 )
 _ALONE: Final = compile_re(r"^(INCOMPLETE|DEAD|TIMEOUT)$")
 _WHOSE: Final = (
-    r"GPU (?P<gpu>\d+)(?: \(NVML (?P<nvml>\d+)\))? managed by process (?P<pid>\d+)"
+    r"GPU (?P<gpu>\d{1,9})(?: \(NVML (?P<nvml>\d{1,9})\))? managed by process (?P<pid>\d{1,9})"
     r" on node (?P<host>\S+)"
 )
 # "  Process 51306 on node 10.20.0.12 managing GPUs 4,5"
 _PROCESS: Final = compile_re(
-    r"^ +Process (?P<pid>\d+) on node (?P<host>\S+) managing GPUs? (?P<gpu>\d+)(?P<more>[,\d]*)"
-    r"(?: \(NVML (?P<nvml>\d+)[,\d]*\))?"
+    r"^ +Process (?P<pid>\d{1,9}) on node (?P<host>\S+) managing GPUs? (?P<gpu>\d{1,9})"
+    r"(?P<more>[,\d]*)(?: \(NVML (?P<nvml>\d{1,9})[,\d]*\))?"
 )
 _RANK: Final = compile_re(
-    r"^ +Rank (?P<rank>\d+)"
-    r"(?: has (?:launched up to operation (?P<count>\d+)|(?P<none>not launched any operations)"
+    r"^ +Rank (?P<rank>\d{1,9})"
+    r"(?: has (?:launched up to operation (?P<count>\d{1,18})|(?P<none>not launched any operations)"
     r"|status (?P<status>\w+))| reported (?P<error>[^-\n]{1,80}?))?"
     rf"(?: -- {_WHOSE}| \[process information not found\])?[ \t]*$"
 )
 _MISSING: Final = compile_re(r"^ +The missing ranks?: ([\d, -]{1,2000})$")
+_NUMBER: Final = compile_re(r"\b\d{1,9}\b")
 _RANKS: Final = compile_re(
-    r"^ +(?P<ranks>\d+) ranks? (?:have|has|reported)"
-    r"(?: launched up to operation (?P<count>\d+)| (?P<none>not launched any operations)"
+    r"^ +(?P<ranks>\d{1,9}) ranks? (?:have|has|reported)"
+    r"(?: launched up to operation (?P<count>\d{1,18})| (?P<none>not launched any operations)"
     r"| status (?P<status>\w+)| (?P<error>[A-Z][^-\n]{1,80}))[ \t]*$"
 )
 _DIFFERENT: Final = compile_re(r"^ +Communicator ranks have different (\w+)(?: operation counts)?$")
-_PRESENCES: Final = {
-    ReplyKind.UNREACHABLE: Presence.DEAD,
-    ReplyKind.SILENT: Presence.UNRESPONSIVE,
-}
+_PRESENCES: Final = {ReplyKind.UNREACHABLE: Presence.DEAD, ReplyKind.SILENT: Presence.UNRESPONSIVE}
 _STATUSES: Final = frozenset({"init", "running", "finalize", "abort"})
 
 
@@ -316,36 +312,26 @@ class _TextReport:
         if found := _RANK.match(line):
             self.read_rank(part, found, place)
         elif found := _RANKS.match(line):
-            count, status, error = _parse_state(found)
-            ranks = parse_whole_number(found["ranks"]) or 0
-            part.group = Group(self.topic, ranks, count, status, error)
+            part.group = Group(self.topic, int(found["ranks"]), *_parse_state(found))
             part.groups.append(part.group)
         elif found := _DIFFERENT.match(line):
             word = found[1].lower()
             self.topic = "all" if word == "collective" else word
             part.group = None
         elif found := _MISSING.match(line):
-            for word in found[1].replace("-", ",").split(",")[:10_000]:
-                rank = parse_whole_number(word)
-                if rank is not None:
-                    part.add(rank, Process(), Presence.MISSING, line=place)
+            for word in _NUMBER.findall(found[1]):
+                part.add(int(word), UNKNOWN_PROCESS, Presence.MISSING, line=place)
         elif line.strip():
             part.group = None
 
     def read_tables(self, line: str) -> None:
         if found := _GROUP_ROW.match(line):
-            group, size = (
-                parse_whole_number(found[1]),
-                parse_whole_number(found[5].rpartition("-")[2]),
-            )
-            if group is not None and size is not None and len(self.sizes) < 1_000_000:
-                self.sizes[group] = size
+            if len(self.sizes) < MAX_RANKS:
+                self.sizes[int(found[1])] = int(found[2])
         elif found := _JOB_ROW.match(line):
-            self.per_node = parse_whole_number(found[2].rpartition("-")[2])
-            self.num_gpus = parse_whole_number(found[5])
+            self.per_node, self.num_gpus = int(found[1]), int(found[2])
 
     def read_process(self, line: str, place: int) -> None:
-        """A process that does not answer."""
         found = _PROCESS.match(line)
         if found is None:
             return
@@ -353,15 +339,14 @@ class _TextReport:
         dead = self.section == "DEAD"
         kind = ReplyKind.UNREACHABLE if dead else ReplyKind.SILENT
         words = "considered dead" if dead else "sent no data in time"
-        key = (process.host, process.pid)
-        known = self.replies.get(key)
-        if known is None or (dead and known.kind is ReplyKind.SILENT):
-            self.replies[key] = Reply(process, "ras", kind, words, place)
+        known = self.replies.setdefault(
+            (process.host, process.pid), Reply(process, "ras", kind, words, place)
+        )
+        if dead and known.kind is ReplyKind.SILENT:
+            self.replies[process.host, process.pid] = Reply(process, "ras", kind, words, place)
 
     def read_rank(self, part: CommunicatorParts, found: re.Match[str], place: int) -> None:
-        rank, process = parse_whole_number(found["rank"]), _parse_process(found)
-        if rank is None:
-            return
+        rank, process = int(found["rank"]), _parse_process(found)
         if self.section == "INCOMPLETE":
             part.add(rank, process, Presence.MISSING, line=place)
             return
@@ -385,22 +370,20 @@ def _parse_process(found: re.Match[str]) -> Process:
     named = found.groupdict()
     if named["pid"] is None:
         return UNKNOWN_PROCESS
-    lone = not named.get("more")
-    gpu = parse_whole_number(named["gpu"]) if lone else None
-    nvml = parse_whole_number(named["nvml"]) if lone else None
-    pid = parse_whole_number(named["pid"])
-    return Process(host=named["host"][:256], pid=pid, gpu=gpu, nvml_gpu=nvml)
+    gpus = (None if named.get("more") else named[key] for key in ("gpu", "nvml"))
+    gpu, nvml = (None if text is None else int(text) for text in gpus)
+    return Process(host=named["host"][:256], pid=int(named["pid"]), gpu=gpu, nvml_gpu=nvml)
 
 
 def _parse_state(found: re.Match[str]) -> tuple[int | None, str | None, str | None]:
     """(operations, status, error) as a line says them: 0 operations where it says that there are
     none, None for what it does not speak of.
     """
-    count = 0 if found["none"] is not None else parse_whole_number(found["count"])
+    count = None if found["count"] is None else int(found["count"])
     status = (found["status"] or "").lower()
     error = " ".join((found["error"] or "").split())[:80]
     return (
-        count,
+        0 if found["none"] is not None else count,
         status if status in _STATUSES else None,
         None if error.lower() in ("", "ok", "no error") else error,
     )

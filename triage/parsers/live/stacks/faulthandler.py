@@ -162,10 +162,8 @@ class FaulthandlerReader(ThreadReader):
 
 def _is_main_thread(thread: ThreadStack, last: bool, left_out: bool) -> bool | None:
     """Whether a thread of a dump is its main one; None where nothing says it."""
-    if (
-        thread.thread_id is None
-    ):  # "Stack (most recent call first):" is of the caller, whoever it is
-        return None
+    if thread.thread_id is None:
+        return None  # "Stack (most recent call first):" is of the caller, whoever it is
     if left_out or not last:
         return False
     outermost = thread.frames[-1] if thread.frames else None
@@ -178,14 +176,11 @@ def _is_main_thread(thread: ThreadStack, last: bool, left_out: bool) -> bool | N
 def _parse_file_frame(line: str) -> StackFrame:
     """``  File "/workspace/train.py", line 37 in main``: thousands of ranks print the same."""
     line = clip_line(line)
-    match = _FRAME.match(line)
-    if match is not None:
+    if (match := _FRAME.match(line)) is not None:
         return make_frame(match)
-    match = _BINARY.match(line)
-    if match is not None:
-        return StackFrame(
-            shorten_name(match["name"] or "??"), shorten_name(match["file"]), native=True
-        )
+    if (match := _BINARY.match(line)) is not None:
+        name, file = match["name"] or "??", match["file"]
+        return StackFrame(shorten_name(name), shorten_name(file), native=True)
     return StackFrame(shorten_name(line.strip()))
 
 

@@ -107,9 +107,8 @@ class _GdbReader(ThreadReader):
         self.end_thread()
         own = self.stacks[self.begun :]
         core = self.command is not None
-        pid = self.pid
-        if pid is None and not core:
-            pid = next((one.thread_id for one in own if one.is_main), None)
+        main = next((one.thread_id for one in own if one.is_main and not core), None)
+        pid = main if self.pid is None else self.pid
         process = replace(self.process, pid=pid or self.process.pid, command=self.command)
         self.stacks[self.begun :] = [
             replace(
@@ -131,13 +130,11 @@ def _parse_gdb_frame(call: str) -> StackFrame:
     """``poll () from /lib/x86_64-linux-gnu/libc.so.6``; of Python's interpreter what it runs."""
     tail = call[-4096:]
     match = _LIBRARY.search(tail) or _SOURCE.search(tail)
-    line = None
-    filename = ""
-    if match is not None:
-        filename = match["file"]
-        line = int(match["line"]) if "line" in match.re.groupindex and match["line"] else None
-        call = call[: len(call) - len(match[0])]
-    return _make_frame(call[:4096], filename, line)
+    if match is None:
+        return _make_frame(call[:4096], "", None)
+    line = match.groupdict().get("line")
+    call = call[: len(call) - len(match[0])]
+    return _make_frame(call[:4096], match["file"], int(line) if line else None)
 
 
 @lru_cache(maxsize=8192)

@@ -125,14 +125,8 @@ class DumpsInLog:
             one.reader.end_dump()
         rounds = zip_longest(*(self.ranks[rank].reader.rounds for rank in sorted(self.ranks)))
         stamps = [one.stamp for one in self.ranks.values() if one.stamp != NO_STAMP]
-        looks = [
-            Look(
-                self.artifact,
-                Tool.FAULTHANDLER,
-                stacks=tuple(stack for dump in dumps if dump for stack in dump),
-            )
-            for dumps in rounds
-        ]
+        every = (tuple(stack for dump in dumps if dump for stack in dump) for dumps in rounds)
+        looks = [Look(self.artifact, Tool.FAULTHANDLER, stacks=stacks) for stacks in every]
         if looks and stamps:
             looks[0] = replace(looks[0], stamp=stamps[0])
         return tuple(looks[-_MOST_ROUNDS:])

@@ -18,18 +18,14 @@ Several of these files stand in one below headings, or each in a file of its own
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
 from triage.parsers.live.foreign_values import parse_whole_number
-from triage.parsers.live.stacks.lines import (
-    MAX_THREADS,
-    clip_line,
-    limit_frames,
-    shorten_name,
-)
+from triage.parsers.live.stacks.lines import MAX_THREADS, clip_line, limit_frames, shorten_name
 
 # "== status", "==> /proc/51304/task/51310/stack <==", "/proc/51304/wchan:", "--- stack ---"
 HEADING: Final = compile_re(
@@ -70,12 +66,9 @@ def read_proc_stacks(
     if folder is not None and ("/proc/" in f"/{artifact}" or folder[2]):
         pid, tid = int(folder[1]), parse_whole_number(folder[2])
     base = artifact.rpartition("/")[2]
-    found = [
-        _make_stack(parts, process, pid, tid)
-        for parts in _iterate_thread_parts(lines, first, base)
-        if parts.seen
-    ]
-    return found[:MAX_THREADS]
+    every = _iterate_thread_parts(lines, first, base)
+    told = islice((parts for parts in every if parts.seen), MAX_THREADS)
+    return [_make_stack(parts, process, pid, tid) for parts in told]
 
 
 def _iterate_thread_parts(lines: Sequence[str], first: int, base: str) -> Iterator[_Parts]:

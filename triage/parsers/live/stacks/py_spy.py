@@ -73,10 +73,9 @@ class _PySpyReader(ThreadReader):
 
     def make_stack(self, header: re.Match[str]) -> ThreadStack:
         state, name, own = header["state"], header["name"], header["id"]
-        # Python's number of a thread, not the kernel's.
-        of_python = own.startswith("0x")
-        number = int(own, 16 if of_python else 10)
-        main = None if of_python else number == self.process.pid
+        number = int(own, 0 if own.startswith("0x") else 10)
+        # Python's number of a thread is not the kernel's.
+        main = None if own.startswith("0x") else number == self.process.pid
         if name is not None:
             main = name == "MainThread"
         active = state.startswith("active")
@@ -129,10 +128,9 @@ def read_py_spy_json(text: str) -> tuple[list[ThreadStack], bool]:
     stacks: list[ThreadStack] = []
     line, place = 1, 0
     for value, begin, end in iterate_decoded(text, _SEPARATOR):
-        line += text.count("\n", place, begin)
         if isinstance(value, dict) and isinstance(value.get("frames"), list):
-            stacks.append(_read_json_stack(value, line))
-        line += text.count("\n", begin, end)
+            stacks.append(_read_json_stack(value, line + text.count("\n", place, begin)))
+        line += text.count("\n", place, end)
         place = end
         if len(stacks) >= MAX_THREADS:
             return stacks, True

@@ -48,10 +48,9 @@ read_python_traceback_looks: Final = partial(_read_looks, Tool.TRACEBACK, read_p
 
 def read_faulthandler_looks(text: str, artifact: str) -> list[Look]:
     """What faulthandler printed of one process, once or several times."""
-    process = Process(pid=parse_name_pid(artifact))
     last = text.rpartition("\n")[2].strip()
     whole = not last or last.endswith(("<module>", "<no Python frame>", "_bootstrap"))
-    sections = _split_sections(split_clean_lines(text), process)
+    sections = _split_sections(split_clean_lines(text), Process(pid=parse_name_pid(artifact)))
     rounds: list[list[ThreadStack]] = []
     times: Counter[Process] = Counter()
     for one in sections:
@@ -92,10 +91,7 @@ def split_into_rounds(stacks: Iterable[ThreadStack]) -> list[list[ThreadStack]]:
 
 
 def make_looks(
-    artifact: str,
-    tool: Tool,
-    rounds: Sequence[Sequence[ThreadStack]],
-    partial: str | None = None,
+    artifact: str, tool: Tool, rounds: Sequence[Sequence[ThreadStack]], partial: str | None = None
 ) -> list[Look]:
     """One look a round, each process with its rank. Raises :class:`Corrupt` where there is none."""
     if not rounds:
@@ -235,11 +231,10 @@ def _split_sections(lines: Sequence[str], asked: Process) -> list[_Section]:
         for place, line in enumerate(lines)
         if line and line[0] != " " and (process := parse_process(line, asked)) is not None
     ]
-    if not starts:
-        return [_Section(asked, 1, lines)]
-    ends = [place for place, _ in starts[1:]] + [len(lines)]
-    parts = [_Section(asked, 1, lines[: starts[0][0]])] if starts[0][0] else []
-    return parts + [
+    if not starts or starts[0][0]:
+        starts.insert(0, (-1, asked))
+    ends = [*(place for place, _ in starts[1:]), len(lines)]
+    return [
         _Section(process, place + 2, lines[place + 1 : end])
         for (place, process), end in zip(starts, ends, strict=True)
     ]
@@ -265,7 +260,6 @@ def parse_process(line: str, asked: Process) -> Process | None:
 
 
 def _parse_heading(text: str) -> tuple[int | None, int | None, str | None]:
-    """The global rank, the pid and the host that a heading names."""
     ranks = (one for one in _RANK.finditer(text) if not _OTHER_RANK.search(text[: one.start()]))
     rank = next((int(one[1]) for one in ranks), None)
     pid = next((int(one[1]) for one in _PID.finditer(text)), None)
