@@ -53,7 +53,6 @@ from triage.fleet.services.answers import (
 from triage.fleet.services.health.due_list import CheckRow
 from triage.fleet.services.parts import HardwareAnswer, answer_hardware
 from triage.fleet.services.record.record import answer_repairs
-from triage.fleet.services.telemetry.rollups import DailySwing, RackInlet
 from triage.statistics.estimate import Estimate
 
 # Shapes of the fleet's answers: its report, the parts of it, and plans from it.
@@ -61,11 +60,9 @@ from triage.statistics.estimate import Estimate
 _HEAD: Final = ("since", "until", "cluster")
 _TELEMETRY: Final = make_shape(
     "FleetTelemetry",
-    doc="Telemetry of the 28 days before the end: nodes, racks, the daily swing of step time.",
+    doc="Telemetry of the 28 days before the end, the nodes first that were throttled longest.",
     num_nodes=Count,
     nodes=list[dict[str, Any]],
-    racks=list[RackInlet],
-    daily_swing=DailySwing | None,
 )
 FLEET: Final = make_shape(
     "Fleet",

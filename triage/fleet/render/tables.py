@@ -28,8 +28,6 @@ from triage.render.words.ranges import condense_names
 _MAX_ROWS: Final = 20
 _MAX_LEAVES, _MAX_NAMES = 40, 120
 _DIFFERS: Final = Html('<span class="differs">differs</span>')
-# Warmer than the median rack by less is the place of a sensor.
-_WARM_C: Final = 1.0
 _HEAT: Final = (
     "throttled_hours",
     "power_brake_hours",
@@ -166,16 +164,6 @@ def tabulate_answer(answer: Wire) -> Table | None:
         away=mark(answer["repair_days"] * 24),
         confidence=format_per_cent(answer["confidence"]),
     )
-
-
-def tabulate_racks(telemetry: Wire) -> Table | None:
-    """Racks whose inlet is warmer than that of others, or grows warmer; nothing without one."""
-    racks = [rack for rack in telemetry.get("racks", ()) if rack["ahead_c"] is not None]
-    racks.sort(key=lambda rack: (-rack["ahead_c"], rack["rack"]))
-    warm = (
-        rack for rack in racks if rack["ahead_c"] >= _WARM_C or (rack["trend_c_per_week"] or 0) > 1
-    )
-    return tabulate("racks", warm, most=_MAX_ROWS)
 
 
 def tabulate_hot_nodes(telemetry: Wire, named: Callable[[str], str] = str) -> Table | None:
