@@ -23,6 +23,7 @@ class WithinProcess(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """The answer, whole."""
+        request.stream = httpx2.ByteStream(request.read())
         return self.runner.run(self.answered(request))
 
     async def answered(self, request: httpx2.Request) -> httpx2.Response:
