@@ -40,7 +40,6 @@ from triage.statistics.projection import (
 from triage.statistics.rates import estimate_mtti, estimate_rate
 from triage.statistics.spares import (
     estimate_spares_in_repair,
-    solve_spares_for_availability,
 )
 
 GPU_HOURS = LLAMA3_HOURS * LLAMA3_GPUS
@@ -378,7 +377,7 @@ def test_the_useful_limit_is_far_below() -> None:
     assert printed(solve_gpu_limit(50_000, 2.5, 16_384, wanted=0.9), "360,000")
 
 
-# --- spares: repair pipeline (Poisson) and availability (binomial)
+# --- spares: repair pipeline (Poisson)
 
 LLAMA3_NODE_RATE = 419 / NODE_DAYS
 LLAMA3_HARDWARE = HARDWARE_STOPS / NODE_DAYS
@@ -408,17 +407,6 @@ def test_spares_by_the_repair_pipeline(
     assert printed(spares.mean_down, mean)
     assert (spares.at_95, spares.at_99, spares.at_999) == (at_95, at_99, at_999)
     assert printed(spares.percent, percent)
-
-
-@pytest.mark.parametrize(
-    ("nodes", "availability", "spares"),
-    [
-        (128, 0.995, 3), (1_024, 0.995, 11), (2_048, 0.995, 18),
-        (128, 0.99, 5), (1_024, 0.99, 19), (2_048, 0.99, 32), (2_048, 0.98, 58),
-    ],
-)  # fmt: skip
-def test_spares_by_availability(nodes: int, availability: float, spares: int) -> None:
-    assert solve_spares_for_availability(nodes, availability) == spares
 
 
 def test_imbue_s_three_percent_a_week_is_between_llama3_and_rsc_1() -> None:

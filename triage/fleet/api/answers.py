@@ -92,7 +92,7 @@ MTTI: Final = select_keys(
     FleetReport,
     (
         *_HEAD, "exposure", "stops", "rates", "reference_mtti", "by_size", "size_test",
-        "by_generation", "over_time", "dispersion", "comparison", "silent_days", "notes",
+        "over_time", "dispersion", "comparison", "silent_days", "notes",
     ),
 )  # fmt: skip
 PARTS: Final = make_shape(
@@ -186,8 +186,8 @@ def fleet_causes(request: Request, report: _Report) -> Response:
 
 @routes.get("/mtti", "How often jobs stop", ("Rates, over time.", MTTI), etag=True, refuses=(404,))
 def fleet_mtti(request: Request, report: _Report) -> Response:
-    """The time between unexpected interruptions with its interval: in all, by size of job, by
-    generation of node, and over time by day, week or four weeks.
+    """The time between unexpected interruptions with its interval: in all, by size of job, and
+    over time by day, week or four weeks.
     """
     return make_json_answer(request, _select_part(report, MTTI))
 

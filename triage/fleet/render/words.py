@@ -171,7 +171,6 @@ FORMATS: Final[dict[str, Callable[..., str]]] = {
     "duration_s": lambda estimate: format_duration(estimate, 1 / 3600),
     "figure": format_figure,
     "figure3": lambda value: format_figure(value, 3),
-    "generation": lambda name: name or "unknown",
     "hours": format_hours,
     "interval": with_interval,
     "interval3": lambda estimate: with_interval(estimate, lambda one: format_figure(one, 3)),

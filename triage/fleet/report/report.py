@@ -16,7 +16,6 @@ from triage.domain.wire import UNSENT, Count, SentAs, WireForm, convert_to_wire,
 from triage.fleet.record.columns import FleetRecord, convert_from_epoch_ns
 from triage.fleet.record.exposed import HOUR_NS, Exposed, clip_exposure
 from triage.fleet.report.away import (
-    AvailabilitySpares,
     NextPeriod,
     NodesAway,
     Repairs,
@@ -41,7 +40,6 @@ from triage.fleet.report.plan import (
     project_sizes,
 )
 from triage.fleet.report.rates import (
-    ByGeneration,
     BySize,
     CauseCount,
     MttiWindow,
@@ -55,7 +53,6 @@ from triage.fleet.report.rates import (
     count_by_cause,
     count_by_origin,
     divide_into_windows,
-    estimate_by_generation,
     estimate_by_size,
     estimate_rates,
     measure_clustering,
@@ -167,11 +164,11 @@ class FleetReport(WireForm):
     in other units; ``reference_mtti`` (h) is that of a job of ``exposure.reference_gpus``, which
     ``survival``, ``checkpoints``, ``ettr`` and ``limits`` are worked out for. ``causes`` are by
     leaf, ``origins`` by where a cause lies, and ``mix`` by row of the Llama 3 table.
-    ``comparison`` is the later part over the earlier one, ``spares``, ``availability`` and
-    ``away`` say how many nodes to keep, ``repairs`` how long they are out, ``gaps`` the times
-    between stops. ``by_size`` with its ``size_test``, ``by_generation``, ``over_time`` (windows),
-    ``dispersion`` (index and p-value) and ``silent_days`` say whether one rate is enough;
-    ``projection`` and ``next_period`` what it means for other sizes and for the time to come.
+    ``comparison`` is the later part over the earlier one, ``spares`` and ``away`` say how many
+    nodes to keep, ``repairs`` how long they are out, ``gaps`` the times between stops. ``by_size``
+    with its ``size_test``, ``over_time`` (windows), ``dispersion`` (index and p-value) and
+    ``silent_days`` say whether one rate is enough; ``projection`` and ``next_period`` what it means
+    for other sizes and for the time to come.
     """
 
     cluster: str | None
@@ -187,7 +184,6 @@ class FleetReport(WireForm):
     mix: CauseMix
     by_size: tuple[BySize, ...]
     size_test: SizeTest
-    by_generation: tuple[ByGeneration, ...]
     over_time: tuple[MttiWindow, ...]
     dispersion: Dispersion
     comparison: Annotated[Periods, SentAs(dict[str, Any])]
@@ -199,7 +195,6 @@ class FleetReport(WireForm):
     spares: tuple[SpareRow, ...]
     away: NodesAway | None
     next_period: NextPeriod | None
-    availability: AvailabilitySpares | None
     limits: tuple[LimitRow, ...]
     gaps: Gaps
     silent_days: Annotated[SilentDays, SentAs(dict[str, Any])]
@@ -242,7 +237,7 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
     mending = collect_record_repairs(record, seen)
     num_nodes = _estimate_fleet_size(record, reference)
     absent = measure_nodes_away(record)
-    spares, availability = build_spare_rows(seen, origins, mending, num_nodes, absent, options)
+    spares = build_spare_rows(seen, origins, mending, num_nodes, absent, options)
     exposure = _summarize_exposure(record, seen, sizes, reference)
     quiet = find_silent_days(
         seen.events_between(edges), np.diff(seen.exposure_before(edges)), factor=spread.day_factor
@@ -261,7 +256,6 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         mix=compare_cause_mix(counts, without_row=without_row),
         by_size=table,
         size_test=same,
-        by_generation=estimate_by_generation(record, seen, factor),
         over_time=divide_into_windows(record, seen, factor),
         dispersion=spread,
         comparison=compare_periods(seen, options.compare_last_days, factor),
@@ -275,7 +269,6 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         spares=spares,
         away=absent,
         next_period=estimate_next_period(seen, absent),
-        availability=availability,
         limits=limit_rows(figures, reference, options),
         gaps=_summarize_gaps(seen),
         silent_days=quiet,
