@@ -35,7 +35,6 @@ from triage.statistics.ettr import (
 from triage.statistics.projection import (
     estimate_job_mtti,
     estimate_run_survival,
-    solve_gpu_limit,
 )
 from triage.statistics.rates import estimate_mtti, estimate_rate
 from triage.statistics.spares import (
@@ -348,33 +347,6 @@ def test_ettr_of_100_000_gpus_at_the_rsc_1_rate(
 
     assert printed(100 * form.share, percent)
     assert form.valid == (form.loss <= 0.25)
-
-
-# --- the limits of Epoch AI: 50,000 GPU-hours between failures, a save of 2.5 s
-
-
-@pytest.mark.parametrize(
-    ("save_s", "growth", "storage_growth", "transfers", "millions"),
-    [
-        (2.5, 0.0, 0.0, 1, "72.0"),  # the article: about 70
-        (2.43, 0.0, 0.0, 1, "74.1"),
-        (2.5, 0.5, 0.0, 1, "4.40"),  # the article: about 4
-        (2.43, 0.5, 0.0, 1, "4.48"),
-        (2.5, 0.0, 0.0, 2, "36"),
-        (2.5, 0.5, 0.0, 2, "2.8"),
-        (2.5, 0.5, 0.5, 1, "72"),
-    ],
-)
-def test_the_limits_of_epoch(
-    save_s: float, growth: float, storage_growth: float, transfers: int, millions: str
-) -> None:
-    found = solve_gpu_limit(50_000, save_s, 16_384, growth, storage_growth, transfers)
-
-    assert printed((found or 0) / 1e6, millions)
-
-
-def test_the_useful_limit_is_far_below() -> None:
-    assert printed(solve_gpu_limit(50_000, 2.5, 16_384, wanted=0.9), "360,000")
 
 
 # --- spares: repair pipeline (Poisson)

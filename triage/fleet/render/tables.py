@@ -226,18 +226,6 @@ def tabulate_projection(report: Wire) -> Table | None:
     )
 
 
-def tabulate_gaps(report: Wire) -> Table | None:
-    """Times by the share of gaps that last longer."""
-    curve = report["gaps"]["curve"]
-    rows = []
-    for wanted in (0.9, 0.75, 0.5, 0.25, 0.1, 0.05):
-        points = zip(curve["times"], curve["alive"], strict=True)
-        time = next((time for time, share in points if share <= wanted), None)
-        if time is not None:
-            rows.append({"share": f"{100 * wanted:g} %", "hours": time})
-    return tabulate("gaps", rows)
-
-
 def tabulate_leaves(standings: Wire) -> Table | None:
     """The leaf switches that are accused, or have nodes that stand out; accused ones first.
 

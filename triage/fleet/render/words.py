@@ -174,10 +174,6 @@ FORMATS: Final[dict[str, Callable[..., str]]] = {
     "hours": format_hours,
     "interval": with_interval,
     "interval3": lambda estimate: with_interval(estimate, lambda one: format_figure(one, 3)),
-    "interval_gpus": lambda estimate: with_interval(
-        estimate,
-        lambda gpus: f"{gpus / 1e6:.2g} M" if gpus >= 1e6 else f"{float(f'{gpus:.2g}'):,.0f}",
-    ),
     "interval_share": lambda estimate: with_interval(estimate, format_share),
     "mark": mark,
     "mark_d": lambda days: mark(days * _DAY_H),
