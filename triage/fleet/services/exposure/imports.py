@@ -250,7 +250,7 @@ class _ExposureKeeper:
         """Keep what is left."""
         self._keep(self.batch)
         self._keep(self.open)
-        self.found.added, self.found.changed, self.found.unchanged = self.tally
+        self.found.added, self.found.changed, self.found.unchanged = self.tally[:3]
 
     def _keep(self, rows: list[ExposureRow]) -> None:
         """Store rows and forget them."""

@@ -20,6 +20,7 @@ from triage.errors import Corrupt, Place, Unprocessable
 from triage.fleet.services.health.long_body import read_body_checks
 from triage.fleet.store import checks as health
 from triage.fleet.store import checks as stored
+from triage.fleet.store.exposure import Tally
 from triage.formats.health.check_format import MAX_BYTES
 from triage.formats.health.reading import Checks, NotUnderstood
 from triage.services.context import Context
@@ -223,14 +224,14 @@ def _keep(
     by_node: Mapping[str, Sequence[CheckResult]],
     now: datetime,
     key_id: str | None,
-) -> health.KeptResults:
+) -> Tally:
     """Keep results, some nodes at a time, so that others have their turn to write in between.
 
     What was kept when it breaks off is known when it comes again.
     """
     with ctx.database.writing() as session:
         cluster_id = jobs.cluster_key(session, cluster)
-    kept = health.KeptResults(0, 0, 0)
+    kept = Tally()
     for part in split_into_batches(sorted(by_node), _NODES_AT_ONCE):
         results = [one for name in part for one in by_node[name]]
         with ctx.database.writing() as session:
