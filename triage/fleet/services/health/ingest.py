@@ -1,6 +1,5 @@
 """Results of checks come in: read by content, and kept for each part of a node."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,6 @@ from triage.domain.wire import Count, WireForm
 from triage.errors import Corrupt, Place, Unprocessable
 from triage.fleet.services.health.long_body import read_body_checks
 from triage.fleet.store import checks as health
-from triage.fleet.store import checks as stored
 from triage.fleet.store.exposure import Tally
 from triage.formats.health.check_format import MAX_BYTES
 from triage.formats.health.reading import Checks, NotUnderstood
@@ -58,8 +56,8 @@ def hold_against_others(session: Session, cluster_id: int, results: Iterable[Che
     wanted = {_make_key(result.bandwidth) for result in results if result.bandwidth is not None}
     if not wanted:
         return 0
-    by_key: dict[_Key, list[stored.NodeBandwidth]] = {}
-    for row in stored.list_bandwidths(session, cluster_id, _CHECK, _MOST_NODES):
+    by_key: dict[_Key, list[health.NodeBandwidth]] = {}
+    for row in health.list_bandwidths(session, cluster_id, _CHECK, _MOST_NODES):
         if (key := _make_key(row.bandwidth)) in wanted:
             by_key.setdefault(key, []).append(row)
     changed = 0
@@ -69,39 +67,27 @@ def hold_against_others(session: Session, cluster_id: int, results: Iterable[Che
             outcome, detail, category = row.outcome, row.detail, row.category
             if row.node in usual and outcome is Outcome.PASS:
                 outcome, category = Outcome.WARN, str(Category.NVLINK)
-                detail = _describe_slow(row.bandwidth, usual[row.node], len(rows) - 1)
+                detail = _describe_slow(row.bandwidth, usual[row.node], len(rows))
             if (str(outcome), detail) != row.shown:
-                stored.show_result(session, row.row_id, outcome, detail, category)
+                health.show_result(session, row.row_id, outcome, detail, category)
                 changed += 1
     return changed
 
 
 def find_slow_nodes(gbps: Mapping[str, float]) -> dict[str, float]:
-    """Node -> the median of the others, in GB/s, for those that are clearly below it."""
+    """Node -> the median of all, in GB/s, for those that are clearly below it."""
     if len(gbps) <= _LEAST_OTHERS:
         return {}
-    ordered = sorted(gbps.values())
-    found: dict[str, float] = {}
-    for node, own in gbps.items():
-        middle = compute_median_without(ordered, bisect_left(ordered, own))
-        if own >= _BELOW * middle:
-            continue
-        scatter = median(abs(value - middle) for name, value in gbps.items() if name != node)
-        if own < middle - _DEVIATIONS * scatter:
-            found[node] = middle
+    usual = median(gbps.values())
+    scatter = median(abs(value - usual) for value in gbps.values())
+    bound = min(_BELOW * usual, usual - _DEVIATIONS * scatter)
+    found = {node: usual for node, own in gbps.items() if own < bound}
     return found if len(found) <= _MOST_SLOW * len(gbps) else {}
 
 
-def compute_median_without(ordered: Sequence[float], place: int) -> float:
-    """The median of ordered values, but for the one at ``place``."""
-    count = len(ordered) - 1
-    low, high = (count - 1) // 2, count // 2
-    return (ordered[low + (low >= place)] + ordered[high + (high >= place)]) / 2
-
-
-def _describe_slow(own: Bandwidth, usual: float, num_others: int) -> str:
+def _describe_slow(own: Bandwidth, usual: float, num_nodes: int) -> str:
     return (
-        f"bus bandwidth {own.gbps:.1f} GB/s, the median of {num_others} other nodes is"
+        f"bus bandwidth {own.gbps:.1f} GB/s, the median of {num_nodes} nodes is"
         f" {usual:.1f} GB/s ({own.test}, {_format_size(own.size_bytes)}, {own.num_ranks} ranks)"
     )
 

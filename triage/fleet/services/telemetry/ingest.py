@@ -21,7 +21,6 @@ from triage.domain.wire import Count, WireForm
 from triage.errors import ArtifactError, Place, Unprocessable
 from triage.fleet.domain.exposure import MOST_GPUS_OF_NODE, PartSeen
 from triage.fleet.services.exposure.writer import ExposureWriter
-from triage.fleet.services.kept import KeptValues
 from triage.fleet.services.telemetry.cells import (
     Cells,
     SeriesName,
@@ -37,6 +36,7 @@ from triage.fleet.services.telemetry.summary import NodeDay, OneDay, Summary
 from triage.fleet.store import telemetry
 from triage.parsers.telemetry.samples import GpuHomes, Samples, Tally
 from triage.services.context import Context
+from triage.services.kept import KeptValues
 from triage.services.uploads.receive import peek_body
 from triage.store import jobs
 
