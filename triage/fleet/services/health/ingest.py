@@ -15,14 +15,14 @@ from triage.domain.caller import Caller
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth, CheckResult, Outcome
 from triage.domain.wire import Count, WireForm
-from triage.errors import Corrupt, Place, Unprocessable
+from triage.errors import Corrupt
 from triage.fleet.services.health.long_body import read_body_checks
 from triage.fleet.store import checks as health
 from triage.fleet.store.exposure import Tally
 from triage.formats.health.check_format import MAX_BYTES
 from triage.formats.health.reading import Checks, NotUnderstood
 from triage.services.context import Context
-from triage.services.uploads.receive import read_plain_text
+from triage.services.uploads.receive import read_plain_text, refuse_body
 from triage.store import jobs
 
 # A node's bandwidth beside that of other nodes: weak evidence, a warning at most.
@@ -159,19 +159,19 @@ def take_checks(
             busbw_gbps=target.busbw_gbps,
         )
     except Corrupt as error:
-        raise _make_refusal(
+        raise refuse_body(
             f"cannot be read: {error}", "send the results of fewer nodes at once"
         ) from error
     if checks is None:
         from triage.formats.registry import CHECKS
 
-        raise _make_refusal(
+        raise refuse_body(
             "is no result of a check that is known here",
             "it may be one of: " + ", ".join(one.name for one in CHECKS),
         )
     if not checks.results:
         first = checks.not_understood[0].why if checks.not_understood else "nothing in it"
-        raise _make_refusal(
+        raise refuse_body(
             f"holds no result ({checks.format}): {first}", "send all that the tool prints"
         )
     now = read_utc_now()
@@ -180,9 +180,9 @@ def take_checks(
     for one in checks.results:
         by_node.setdefault(one.node or "", []).append(one)
     if not by_node:
-        raise _make_refusal("does not say which node it is of", "add ?node= with the node's name")
+        raise refuse_body("does not say which node it is of", "add ?node= with the node's name")
     if len(by_node) > _MOST_NODES:
-        raise _make_refusal(f"names more than {_MOST_NODES:,} nodes", "send less at once")
+        raise refuse_body(f"names more than {_MOST_NODES:,} nodes", "send less at once")
     caller.check(target.cluster, nodes=by_node)
     kept = _keep(ctx, cluster, by_node, now, caller.key_id)
     if kept.left_out:
@@ -251,7 +251,3 @@ def _select_usable(checks: Checks, at: datetime | None, now: datetime) -> tuple[
     if nameless:
         listed = (*listed, NotUnderstood(None, f"{nameless:,} results of no node"))
     return replace(checks, results=tuple(kept), not_understood=listed), notes
-
-
-def _make_refusal(why: str, hint: str) -> Unprocessable:
-    return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))
