@@ -45,8 +45,7 @@ def _paths(until: datetime) -> dict[str, tuple[str, ...]]:
             "/fleet/plan?days=366&gpus=131072", "/fleet/checks", "/fleet/checks?state=passing",
         ),
         "route": (
-            f"/v1/fleet?{year}", f"/v1/fleet?until={end}", f"/v1/fleet/causes?{year}",
-            f"/v1/fleet/mtti?{year}", f"/v1/fleet/parts?until={end}",
+            f"/v1/fleet?{year}", f"/v1/fleet?until={end}",
             f"/v1/fleet/projection?{year}&gpus=131072", f"/v1/fleet/checkpoint?{year}",
             f"/v1/fleet/spares?{year}", f"/v1/fleet/nodes?until={end}",
             "/v1/fleet/runs?limit=500", "/metrics",

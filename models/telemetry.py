@@ -9,11 +9,8 @@ from models.base import Base, BigId, Name
 class TelemetryDay(Base):
     """What the telemetry of one node of one day comes down to: what a fleet's report sums up.
 
-    ``day`` counts from 1970-01-01 in UTC; ``node`` is empty for what is of the cluster alone.
-
-    Minutes are summed over GPUs, growth over all parts. ``hours`` holds step time and inlet
-    temperature by the hour where there are any (``triage.fleet.services.telemetry.cells``).
-    ``link_recovery_growth`` is None in rows of a release before.
+    ``day`` counts from 1970-01-01 in UTC. Minutes are summed over GPUs, growth over all parts.
+    A release before wrote ``hours``, and rows without a node; it left ``link_recovery_growth`` out.
     """
 
     __tablename__ = "telemetry_day"

@@ -135,7 +135,7 @@ READS: dict[tuple[str, str], Row] = {
     **{
         ("GET", f"/v1/fleet{part}"): bodyless(f"/v1/fleet{part}?cluster={{cluster}}{more}")
         for part, more in {
-            "": "", "/causes": "", "/mtti": "", "/parts": "", "/checks": "", "/nodes": "",
+            "": "", "/checks": "", "/nodes": "",
             "/runs": "", "/projection": "&gpus=8", "/checkpoint": "", "/spares": "",
             "/repairs": "", "/hardware": "&node=n1",
         }.items()

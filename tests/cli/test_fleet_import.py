@@ -59,7 +59,9 @@ def test_a_file_that_is_none_stops_no_other(
 def test_a_zone_that_is_none_is_wrong_usage(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["fleet", "import", str(tmp_path), "--zone", "Mars/Base"]) == 2
+    file = tmp_path / "runs.csv"
+    file.write_text(RUNS)
+    assert main(["fleet", "import", str(file), "--zone", "Mars/Base"]) == 2
     assert "is no zone that is known here" in capsys.readouterr().err
 
 

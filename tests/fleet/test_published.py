@@ -35,12 +35,10 @@ from triage.statistics.ettr import (
 from triage.statistics.projection import (
     estimate_job_mtti,
     estimate_run_survival,
-    solve_gpu_limit,
 )
 from triage.statistics.rates import estimate_mtti, estimate_rate
 from triage.statistics.spares import (
     estimate_spares_in_repair,
-    solve_spares_for_availability,
 )
 
 GPU_HOURS = LLAMA3_HOURS * LLAMA3_GPUS
@@ -351,34 +349,7 @@ def test_ettr_of_100_000_gpus_at_the_rsc_1_rate(
     assert form.valid == (form.loss <= 0.25)
 
 
-# --- the limits of Epoch AI: 50,000 GPU-hours between failures, a save of 2.5 s
-
-
-@pytest.mark.parametrize(
-    ("save_s", "growth", "storage_growth", "transfers", "millions"),
-    [
-        (2.5, 0.0, 0.0, 1, "72.0"),  # the article: about 70
-        (2.43, 0.0, 0.0, 1, "74.1"),
-        (2.5, 0.5, 0.0, 1, "4.40"),  # the article: about 4
-        (2.43, 0.5, 0.0, 1, "4.48"),
-        (2.5, 0.0, 0.0, 2, "36"),
-        (2.5, 0.5, 0.0, 2, "2.8"),
-        (2.5, 0.5, 0.5, 1, "72"),
-    ],
-)
-def test_the_limits_of_epoch(
-    save_s: float, growth: float, storage_growth: float, transfers: int, millions: str
-) -> None:
-    found = solve_gpu_limit(50_000, save_s, 16_384, growth, storage_growth, transfers)
-
-    assert printed((found or 0) / 1e6, millions)
-
-
-def test_the_useful_limit_is_far_below() -> None:
-    assert printed(solve_gpu_limit(50_000, 2.5, 16_384, wanted=0.9), "360,000")
-
-
-# --- spares: repair pipeline (Poisson) and availability (binomial)
+# --- spares: repair pipeline (Poisson)
 
 LLAMA3_NODE_RATE = 419 / NODE_DAYS
 LLAMA3_HARDWARE = HARDWARE_STOPS / NODE_DAYS
@@ -408,17 +379,6 @@ def test_spares_by_the_repair_pipeline(
     assert printed(spares.mean_down, mean)
     assert (spares.at_95, spares.at_99, spares.at_999) == (at_95, at_99, at_999)
     assert printed(spares.percent, percent)
-
-
-@pytest.mark.parametrize(
-    ("nodes", "availability", "spares"),
-    [
-        (128, 0.995, 3), (1_024, 0.995, 11), (2_048, 0.995, 18),
-        (128, 0.99, 5), (1_024, 0.99, 19), (2_048, 0.99, 32), (2_048, 0.98, 58),
-    ],
-)  # fmt: skip
-def test_spares_by_availability(nodes: int, availability: float, spares: int) -> None:
-    assert solve_spares_for_availability(nodes, availability) == spares
 
 
 def test_imbue_s_three_percent_a_week_is_between_llama3_and_rsc_1() -> None:

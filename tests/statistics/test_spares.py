@@ -2,12 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
-from triage.statistics.spares import (
-    estimate_spares_in_repair,
-    solve_spares_for_availability,
-)
+from triage.statistics.spares import estimate_spares_in_repair
 
 
 def test_a_simulated_repair_shop_needs_as_many() -> None:
@@ -25,18 +21,3 @@ def test_a_simulated_repair_shop_needs_as_many() -> None:
 
 def test_no_failures_need_no_spares() -> None:
     assert estimate_spares_in_repair(100, 0.0, 7).at_999 == 0
-    assert solve_spares_for_availability(100, 1.0) == 0
-
-
-@pytest.mark.parametrize("nodes", [1, 3, 50, 511])
-@pytest.mark.parametrize("availability", [0.9, 0.99, 0.9999])
-def test_one_spare_fewer_would_not_do(nodes: int, availability: float) -> None:
-    spares = solve_spares_for_availability(nodes, availability)
-
-    assert binom.cdf(spares, nodes + spares, 1 - availability) >= 0.99
-    if spares:
-        assert binom.cdf(spares - 1, nodes + spares - 1, 1 - availability) < 0.99
-
-
-def test_nodes_that_are_never_up_cannot_be_helped() -> None:
-    assert solve_spares_for_availability(10, 0.0) is None

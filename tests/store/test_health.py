@@ -10,6 +10,7 @@ from tests.store.conftest import NOW
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
 from triage.fleet.store import checks as health
+from triage.fleet.store.exposure import Tally
 from triage.store import jobs
 
 HOUR = timedelta(hours=1)
@@ -43,9 +44,9 @@ def rows(database, unique):
 def test_the_same_results_twice_add_nothing(keep, rows):
     some = [result(), result(part=None), result(check="ib.counters")]
 
-    assert keep(*some) == health.KeptResults(3, 0, 0)
+    assert keep(*some) == Tally(3, 0, 0)
     before = rows()
-    assert keep(*some) == health.KeptResults(0, 0, 3)
+    assert keep(*some) == Tally(0, 0, 3)
     assert rows() == before
     assert {one.part for one in before} == {"gpu 3", None}
 
@@ -85,7 +86,7 @@ def test_what_was_skipped_hides_no_failure(keep, rows):
 
 def test_an_undated_result_that_says_the_same_only_moves_its_time(keep, rows):
     keep(result(at=None), at=NOW)
-    assert keep(result(at=None), at=NOW + HOUR) == health.KeptResults(0, 1, 0)
+    assert keep(result(at=None), at=NOW + HOUR) == Tally(0, 1, 0)
     (row,) = rows()
     assert (row.at, len(row.history)) == (NOW.replace(microsecond=926000) + HOUR, 1)
 
@@ -113,7 +114,7 @@ def test_nodes_of_one_name_in_two_clusters_are_two(database, unique, keep, rows)
 
 
 def test_results_without_a_node_are_nobodys(keep, rows):
-    assert keep(result(node=None)) == health.KeptResults(0, 0, 0)
+    assert keep(result(node=None)) == Tally(0, 0, 0)
     assert rows() == []
 
 
@@ -144,9 +145,9 @@ def test_a_node_has_so_many_checks_and_those_there_go_on(keep, rows, monkeypatch
     monkeypatch.setattr(health, "MOST_OF_NODE", 3)
     some = [result(check=f"c{k}") for k in range(5)]
 
-    assert keep(*some, result(node="n1")) == health.KeptResults(4, 0, 0, 2)
-    assert keep(*some) == health.KeptResults(0, 0, 3, 2)
-    assert keep(*(replace(one, at=NOW + HOUR) for one in some)) == health.KeptResults(0, 3, 0, 2)
+    assert keep(*some, result(node="n1")) == Tally(4, 0, 0, 2)
+    assert keep(*some) == Tally(0, 0, 3, 2)
+    assert keep(*(replace(one, at=NOW + HOUR) for one in some)) == Tally(0, 3, 0, 2)
     assert [(one.node, one.check) for one in rows()] == [
         ("n0", "c0"), ("n0", "c1"), ("n0", "c2"), ("n1", "dcgm.memory"),
     ]  # fmt: skip

@@ -47,15 +47,6 @@ class Output:
             raise Corrupt(self.died)
         return b""
 
-    def lines(self) -> Iterator[bytes]:
-        """The answer line by line. Raises as :meth:`read`."""
-        rest = b""
-        while part := self.read(_PIECE):
-            *whole, rest = (rest + part).split(b"\n")
-            yield from whole
-        if rest:
-            yield rest
-
 
 @contextmanager
 def run_child(

@@ -19,10 +19,13 @@ class WithinProcess(httpx2.BaseTransport):
         self.app = httpx2.ASGITransport(create_app(ctx, open_access=True))
         self.runner = Runner()
         # Who asks reads the answer itself.
-        logging.getLogger("triage.api").setLevel(logging.WARNING)
+        self.log = logging.getLogger("triage.api")
+        self.level = self.log.level
+        self.log.setLevel(logging.WARNING)
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """The answer, whole."""
+        request.stream = httpx2.ByteStream(request.read())
         return self.runner.run(self.answered(request))
 
     async def answered(self, request: httpx2.Request) -> httpx2.Response:
@@ -36,4 +39,5 @@ class WithinProcess(httpx2.BaseTransport):
 
     def close(self) -> None:
         """End the loop."""
+        self.log.setLevel(self.level)
         self.runner.close()

@@ -1,8 +1,7 @@
 """What fails, beside what failed in the Llama 3 run, and in what a fleet differs from it.
 
-Both columns are counts, and the 419 of Llama 3 are a sample as ours are: the test is that of two
-samples (chi-square of homogeneity), not of ours against shares that were known for sure. Rows
-too small for it are pooled.
+Both columns are counts, and the 419 of Llama 3 are a sample as ours are: each row is tested as
+that of two samples, not as ours against shares that were known for sure.
 """
 
 from collections import Counter
@@ -17,8 +16,6 @@ from triage.domain.wire import Count, Share, WireForm
 from triage.statistics.estimate import Estimate
 from triage.statistics.rates import adjust_p_values, compute_share_bounds
 
-# The chi-square law wants this many expected in each cell.
-_MIN_EXPECTED = 5.0
 # One row is said to differ at this false-discovery rate over all rows.
 _ROW_FDR = 0.05
 
@@ -43,21 +40,15 @@ class CauseRow:
 
 @dataclass(frozen=True, slots=True)
 class CauseMix(WireForm):
-    """The table, and one test of it as a whole.
+    """The table.
 
     ``count`` is what stands in a row; ``without_row`` counts interruptions with no cause known,
-    or one that the table has no row for. ``chi_square``, ``freedom`` and ``p_value`` are None
-    where too little was counted; ``pooled`` are the rows that were tested as one.
+    or one that the table has no row for.
     """
 
     rows: tuple[CauseRow, ...]
     count: Count
     without_row: Count
-    chi_square: float | None
-    freedom: int | None
-    p_value: float | None
-    pooled: tuple[str, ...]
-    notes: tuple[str, ...] = ()
 
 
 def count_by_row(causes: Iterable[Category | None]) -> tuple[dict[str, int], int]:
@@ -87,7 +78,7 @@ def compare_cause_mix(counts: Mapping[str, int], *, without_row: int = 0) -> Cau
         )
         for row, theirs in LLAMA3_COUNTS.items()
     )
-    return CauseMix(rows, total, without_row, *_test_whole(ours, total))
+    return CauseMix(rows, total, without_row)
 
 
 def estimate_share(count: int, total: int) -> Estimate:
@@ -108,39 +99,3 @@ def _test_rows(ours: Mapping[str, int], total: int) -> dict[str, float]:
         table = [[ours[row], total - ours[row]], [theirs, LLAMA3_UNEXPECTED - theirs]]
         tests[row] = float(fisher_exact(table).pvalue)
     return tests
-
-
-def _test_whole(
-    ours: Mapping[str, int], total: int
-) -> tuple[float | None, int | None, float | None, tuple[str, ...], tuple[str, ...]]:
-    from scipy.stats import chi2_contingency
-
-    pairs = {row: (ours[row], theirs) for row, theirs in LLAMA3_COUNTS.items()}
-    pooled = _choose_rows_to_pool(pairs, total)
-    cells = [pair for row, pair in pairs.items() if row not in pooled]
-    if pooled:
-        cells.append((sum(pairs[row][0] for row in pooled), sum(pairs[row][1] for row in pooled)))
-    if len(cells) < 2:
-        return None, None, None, (), (f"not tested: {total} interruptions are too few",)
-    tested = chi2_contingency(np.array(cells).T, correction=False)
-    note = (f"{len(pooled)} small rows were tested as one",) if pooled else ()
-    return float(tested.statistic), int(tested.dof), float(tested.pvalue), pooled, note
-
-
-def _choose_rows_to_pool(pairs: Mapping[str, tuple[int, int]], total: int) -> tuple[str, ...]:
-    """The rows, smallest first, that are one row so that every cell expects enough."""
-
-    def expected(both: int) -> float:
-        every = total + LLAMA3_UNEXPECTED
-        return both * min(total, LLAMA3_UNEXPECTED) / every
-
-    by_size = sorted(pairs, key=lambda row: (sum(pairs[row]), row))
-    pooled: list[str] = []
-    together = 0
-    for row in by_size:
-        enough_alone = expected(sum(pairs[row])) >= _MIN_EXPECTED
-        if enough_alone and (not pooled or expected(together) >= _MIN_EXPECTED):
-            break
-        pooled.append(row)
-        together += sum(pairs[row])
-    return tuple(pooled)

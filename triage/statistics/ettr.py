@@ -124,14 +124,12 @@ def compute_downtime_budget_min(
 class MeasuredEttr(WireForm):
     """Measured over runs: ``share`` = productive over wall, with an interval over runs.
 
-    ``redone_hours`` is work that was lost and done again, inside ``wall_hours``. All hours are
-    weighted as the runs were: GPU-hours, where the weights are GPUs.
+    ``redone_hours`` is work that was lost and done again, weighted as the runs were: GPU-hours,
+    where the weights are GPUs.
     """
 
     share: Estimate
-    wall_hours: float
     redone_hours: float
-    restart_hours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +168,7 @@ def measure_ettr(
     kept = (length - restart - redone) / (1 + writing)
     return MeasuredEttr(
         _estimate_ratio(kept * share_of, length * share_of),
-        wall_hours=float((length * share_of).sum()),
         redone_hours=float((redone * share_of).sum()),
-        restart_hours=float((restart * share_of).sum()),
     )
 
 

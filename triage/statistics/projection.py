@@ -1,14 +1,8 @@
-"""From the GPUs we had to the GPUs we plan: time between interruptions, survival of a run, limits.
+"""From the GPUs we had to the GPUs we plan: time between interruptions, survival of a run.
 
 MTTI(N) = 1 / (rate a GPU-hour x N), and a run of N GPUs lasts t hours with exp(-rate N t).
 Assumes that each GPU fails on its own at the rate seen; a bug in software does not come twice
 as often on twice the GPUs, so the part of a job's own is projected apart where it is known.
-
-Growth ends where failures come as fast as a checkpoint is written: M/N is the time between
-failures of N GPUs, and a checkpoint takes tau(N) = tau0 (N/N0)^(a - b), with a = 0 for one model,
-1/2 for a model that grows with its compute (parameters ~ sqrt(compute)), b for storage that grows
-too. Reproduces the two figures of Epoch AI ("Hardware failures won't limit AI scaling"): about 70
-and 4 million GPUs. The scaling is ours; their text gives none.
 """
 
 import math
@@ -82,26 +76,3 @@ def project(
         every = hardware_per_gpu_hour * num_gpus + software_per_job_hour
         fixed = 1 / every if every > 0 else None
     return Projection(num_gpus, estimate_job_mtti(gpu_hour_rate, num_gpus), fixed, tuple(said))
-
-
-def solve_gpu_limit(
-    gpu_hours_between: float,
-    save_s: float,
-    at_gpus: int,
-    growth: float = 0.0,
-    storage_growth: float = 0.0,
-    transfers: int = 1,
-    wanted: float | None = None,
-) -> float | None:
-    """GPUs at which transfers of the state take all the time between two failures, or up to which
-    the ``wanted`` share of effective time can be had: sqrt(2C/M) <= 1 - share.
-
-    N^(1 + a - b) = M N0^(a - b) / (transfers x tau0); None where storage outgrows it.
-    ``save_s`` is what one transfer takes at ``at_gpus``, ``growth`` is a, ``storage_growth`` b.
-    """
-    power = growth - storage_growth
-    if power <= -1:
-        return None
-    between = 1.0 if wanted is None else 2 / (1 - wanted) ** 2
-    seconds = gpu_hours_between * 3600 / (save_s * transfers)
-    return float((seconds * at_gpus**power / between) ** (1 / (1 + power)))

@@ -105,8 +105,6 @@ class Comparison(WireForm):
 
     first: int
     second: int
-    first_exposure: float
-    second_exposure: float
     ratio: Estimate
     p_value: float | None
     differs: bool | None
@@ -128,7 +126,7 @@ def compare_rates(
     events = first + second
     if not events or not first_exposure or not second_exposure:
         none = Estimate(None, None, None, events, "ratio", notes=("nothing to compare",))
-        return Comparison(first, second, first_exposure, second_exposure, none, None, None)
+        return Comparison(first, second, none, None, None)
     share = first_exposure / (first_exposure + second_exposure)
     low, high = compute_share_bounds(first, second, factor)
     p_value = _compute_p_value(first, second, factor, share)
@@ -141,7 +139,7 @@ def compare_rates(
         "ratio",
     )
     differs = p_value < OUTSIDE
-    return Comparison(first, second, first_exposure, second_exposure, ratio, p_value, differs)
+    return Comparison(first, second, ratio, p_value, differs)
 
 
 def compute_share_bounds(first: int, second: int, factor: float = 1.0) -> tuple[float, float]:

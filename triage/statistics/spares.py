@@ -1,8 +1,7 @@
-"""How many spare nodes to keep, by the repair pipeline and by plain availability.
+"""How many spare nodes to keep, by the repair pipeline.
 
-The pipeline: nodes fail at a rate and stay away for days, so the number away at once is Poisson
-with mean nodes x rate x days (Palm's theorem: only the mean time of repair counts). Availability:
-each node is up with one probability, whatever its history.
+Nodes fail at a rate and stay away for days, so the number away at once is Poisson with mean
+nodes x rate x days (Palm's theorem: only the mean time of repair counts).
 """
 
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import Final
 from triage.domain.wire import WireForm
 
 CONFIDENCES: Final = (0.95, 0.99, 0.999)
-_CONFIDENCE: Final = 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +35,3 @@ def estimate_spares_in_repair(num_nodes: int, per_node_day: float, repair_days: 
     mean = num_nodes * per_node_day * repair_days
     at_95, at_99, at_999 = (int(poisson.ppf(one, mean)) for one in CONFIDENCES)
     return Spares(num_nodes, mean, at_95, at_99, at_999, 100 * at_99 / num_nodes)
-
-
-def solve_spares_for_availability(num_nodes: int, availability: float) -> int | None:
-    """The fewest spares with which ``num_nodes`` are up at 99 %.
-
-    None where not even ten times the nodes are enough. How many are down by the time that enough
-    are up is negative binomial.
-    """
-    from scipy.stats import nbinom
-
-    spares = float(nbinom.ppf(_CONFIDENCE, num_nodes, availability))
-    return int(spares) if spares <= 10 * num_nodes else None

@@ -5,7 +5,6 @@ from typing import Final
 
 from fastapi import FastAPI
 
-from triage.services.incidents.pictures import PictureStore
 from triage.web.assets import add_sheets, asset
 from triage.web.routers import evidence, incident, lists, login, queue, upload
 
@@ -15,8 +14,7 @@ ROUTERS: Final = tuple(
 
 
 def add_to(app: FastAPI, sheets: Mapping[str, str]) -> None:
-    """Add what the routes of pages need: style sheets (``sheets`` too), scripts, pictures."""
-    app.state.pictures = PictureStore()
+    """Add what the routes of pages need: style sheets (``sheets`` too), scripts."""
     add_sheets(sheets)
     app.add_api_route(
         "/static/{name}", asset, methods=["GET"], include_in_schema=False, name="page_asset"

@@ -165,7 +165,7 @@ def test_arrays_and_gpus_that_are_counted_by_type_alone() -> None:
         (FAILED.replace("T03:14:15", "T00:14:15"), "is before Start"),
         (FAILED.replace("2026-11-21T01:00:00", "21/11/26"), "Start '21/11/26' is no time"),
         (FAILED.replace("2026-11-21T01:00:00", "1970-01-01T00:00:00"), "is before 2000"),
-        (FAILED.replace("[001-002,007]", "[002-001]"), "NodeList: the range 002-001 runs backw"),
+        (FAILED.replace("[001-002,007]", "[002-001]"), "nodes: the range 002-001 runs backw"),
         (FAILED.replace("[001-002,007]", "[1-999999999]"), "more than 20,000 hosts"),
         (FAILED.replace("4711", ""), "the job is empty"),
         (FAILED.replace("4711", "4" * 300), "the job has more than 256 characters"),

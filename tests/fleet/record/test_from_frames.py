@@ -56,6 +56,14 @@ def test_what_still_runs_counts_until_the_end():
     assert fleet_report(record).exposure.job_hours == pytest.approx(200)
 
 
+def test_a_period_of_part_of_a_microsecond_ends_with_a_whole_one():
+    end = DAY + pd.Timedelta(hours=100) + pd.Timedelta(nanoseconds=1_999)
+
+    record = record_from_frames(table(), until=end)
+
+    assert record.until_ns == (DAY + pd.Timedelta(hours=100)).value + 1_000
+
+
 def test_runs_are_cut_to_the_period():
     record = record_from_frames(
         table(), since=DAY + pd.Timedelta(hours=24), until="2026-03-05T00:00:00"

@@ -40,12 +40,6 @@ def test_a_projection_says_what_lies_far_beyond_what_was_measured():
     assert "times outside the sizes seen" in table
 
 
-def test_the_times_between_stops_tell_their_median():
-    said = write_sentences("lifetime", fleets.llama3()[0])
-
-    assert said[0].startswith("Half of the times between two stops are over after 2.")
-
-
 def test_the_rows_that_differ_are_named_the_most_frequent_first():
     report, _ = fleets.llama3()
     rows = [{**one, "differs": True} for one in report["mix"]["rows"]]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.fleet.records import (
-    accusations,
     example_record,
     one_job,
     outages,
@@ -49,7 +48,7 @@ def test_the_llama3_run_is_told_its_rate(llama3: FleetReport) -> None:
 
 def test_the_llama3_run_gets_its_own_table(llama3: FleetReport) -> None:
     assert {one.row: one.count for one in llama3.mix.rows} == LLAMA3_COUNTS
-    assert llama3.mix.p_value == pytest.approx(1)
+    assert not any(one.differs for one in llama3.mix.rows)
     assert sum(cause.count for cause in llama3.causes) == 419
     assert {one.origin.value: one.count for one in llama3.origins} == {
         "hardware": 324, "software": 56, "maintenance": 32, "unknown": 7,
@@ -86,8 +85,6 @@ def test_the_llama3_run_is_told_how_to_plan(llama3: FleetReport) -> None:
     assert hour.probability.value == pytest.approx(0.724, abs=5e-4)
     week = row(llama3.spares, basis="hardware", repair_days=7.0)
     assert (week.spares.at_95, week.spares.at_99, week.spares.at_999) == (53, 58, 63)
-    fixed = row(llama3.limits, name="one model, save")
-    assert fixed.num_gpus.value == pytest.approx(50_677 * 3600 / 10, rel=1e-4)
 
 
 def test_windows_add_up_and_cover_the_record(llama3: FleetReport) -> None:
@@ -103,25 +100,6 @@ def test_windows_add_up_and_cover_the_record(llama3: FleetReport) -> None:
 @pytest.mark.parametrize(("days", "windows"), [(2, 2), (21, 21), (22, 4), (760, 28)])
 def test_windows_are_days_weeks_or_four_weeks(days: int, windows: int) -> None:
     assert len(fleet_report(one_job(24 * days, [5, 9])).over_time) == windows
-
-
-def test_generations_share_their_convictions(llama3: FleetReport) -> None:
-    rows = llama3.by_generation
-
-    assert [one.generation for one in rows] == ["h100", "h100-b"]
-    assert sum(one.events for one in rows) == 324
-    assert sum(one.node_days for one in rows) == pytest.approx(2_048 * 54)
-
-
-def test_only_the_foremost_convicted_node_counts_for_its_generation() -> None:
-    blamed = replace(
-        accusations([(0, 1), (0, 0), (1, 0)], convicted=[True, True, False]),
-        position=np.array([2, 1, 1], np.int32),
-    )
-    job = one_job(100, [40, 60], num_gpus=16)
-    rows = fleet_report(replace(job, accusations=blamed, generation=("a", "b"))).by_generation
-
-    assert {one.generation: one.events for one in rows} == {"a": 1, "b": 0}
 
 
 def test_sizes_are_powers_of_two_and_differ_where_they_do() -> None:
@@ -174,7 +152,6 @@ def test_outages_give_repair_time_availability_and_spares() -> None:
     assert (found.repairs.outages, found.repairs.still_out) == (3, 1)
     assert found.repairs.mean_days.value == pytest.approx((2 + 2 + 40 / 24) / 2)
     assert found.repairs.availability == pytest.approx(1 - (48 + 48 + 40) / (8 * 240))
-    assert found.availability.at_99 >= 1
     assert row(found.spares, basis="outages").repair_days == found.repairs.mean_days.value
 
 
@@ -206,8 +183,6 @@ def test_options_move_what_they_name() -> None:
     assert {one.hours for one in found.survival} == {2.0}
     assert {one.repair_days for one in found.spares} == {3.0}
     assert found.ettr.wanted == 0.8
-    # Half of the failures that 16,384 GPUs have, at half of the GPUs.
-    assert found.limits[0].num_gpus.value == pytest.approx(50_677 * 3600 / 60, rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ import pytest
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.report import Answer, JobFacts, RankState, Verdict
+from triage.services.context import Context
 from triage.services.incidents import pictures
-from triage.services.incidents.pictures import PictureStore, draw, encode_grid
+from triage.services.incidents.pictures import draw, encode_grid, get_pictures
+from triage.services.kept import KeptValues
 
 VERDICT = Verdict(VerdictKind.HANG, Category.GPU, 0.9, "rank 3 is stuck", Action.DRAIN_NODE)
 
@@ -99,11 +101,11 @@ def test_a_job_of_any_size_is_small_and_the_answer_comes_without_its_ranks() -> 
 
 
 def test_a_revision_is_drawn_once_and_the_longest_unseen_goes(
-    monkeypatch: pytest.MonkeyPatch,
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = []
     monkeypatch.setattr(pictures, "draw", lambda one: drawn.append(one) or draw(one))
-    store = PictureStore(kept=2)
+    monkeypatch.setattr(pictures, "_drawn", KeptValues(2))
     loaded = []
 
     def load(number: int) -> bytes:
@@ -111,8 +113,8 @@ def test_a_revision_is_drawn_once_and_the_longest_unseen_goes(
         return answer_to_bytes(answer(ranks(8)))
 
     for number in (1, 1, 2, 1, 3, 1, 2):
-        assert store.of("inc_1", number, lambda number=number: load(number)).num_ranks == 8
+        found = get_pictures(ctx.database, "inc_1", number, lambda number=number: load(number))
+        assert found.num_ranks == 8
     # 2 was looked at longest ago when 3 came, so it was drawn again.
     assert loaded == [1, 2, 3, 2]
     assert len(drawn) == 4
-    assert len(store.drawn) == 2

@@ -10,12 +10,12 @@ from starlette.responses import Response
 
 from triage.api.access import Scope, get_caller
 from triage.api.answers.json import JSON, make_tagged_response
-from triage.api.description.shapes import AnswerShape, make_shape, select_keys
+from triage.api.description.shapes import make_shape
 from triage.api.requests.values import Limit, Name
 from triage.api.routes import Routes
 from triage.api.state import get_state
-from triage.domain.standing import FleetStandings, RepeatedPart
-from triage.domain.wire import Count, Time, format_iso_utc
+from triage.domain.standing import FleetStandings
+from triage.domain.wire import Count
 from triage.fleet.api.values import (
     ClusterName,
     CompareDays,
@@ -47,25 +47,20 @@ from triage.fleet.report.what_if import (
 from triage.fleet.services.answers import (
     determine_fleet_period,
     look_at_fleet,
-    look_at_standings,
     make_fleet_report,
 )
 from triage.fleet.services.health.due_list import CheckRow
 from triage.fleet.services.parts import HardwareAnswer, answer_hardware
 from triage.fleet.services.record.record import answer_repairs
-from triage.fleet.services.telemetry.rollups import DailySwing, RackInlet
 from triage.statistics.estimate import Estimate
 
 # Shapes of the fleet's answers: its report, the parts of it, and plans from it.
 
-_HEAD: Final = ("since", "until", "cluster")
 _TELEMETRY: Final = make_shape(
     "FleetTelemetry",
-    doc="Telemetry of the 28 days before the end: nodes, racks, the daily swing of step time.",
+    doc="Telemetry of the 28 days before the end, the nodes first that were throttled longest.",
     num_nodes=Count,
     nodes=list[dict[str, Any]],
-    racks=list[RackInlet],
-    daily_swing=DailySwing | None,
 )
 FLEET: Final = make_shape(
     "Fleet",
@@ -82,29 +77,6 @@ FLEET: Final = make_shape(
     num_checks=Count,
     telemetry=_TELEMETRY,
     clusters=list[str],
-)
-CAUSES: Final = select_keys(
-    "FleetCauses",
-    "What stopped the jobs.",
-    FleetReport,
-    (*_HEAD, "stops", "causes", "origins", "mix", "notes"),
-)
-MTTI: Final = select_keys(
-    "FleetMtti",
-    "How often jobs stop, in all and over time.",
-    FleetReport,
-    (
-        *_HEAD, "exposure", "stops", "rates", "reference_mtti", "by_size", "size_test",
-        "by_generation", "over_time", "dispersion", "comparison", "silent_days", "notes",
-    ),
-)  # fmt: skip
-PARTS: Final = make_shape(
-    "FleetParts",
-    doc="What is named again and again, as of the end of the period.",
-    until=Time,
-    cluster=str | None,
-    parts=list[RepeatedPart],
-    notes=list[str],
 )
 REPAIRS: Final = make_shape(
     "FleetRepairsAnswer",
@@ -173,50 +145,6 @@ def fleet_report(
     )
     clusters = tuple(filter(get_caller(request).sees, answer.clusters))
     return make_json_answer(request, replace(answer, clusters=clusters).to_dict(top))
-
-
-@routes.get(
-    "/causes",
-    "What stopped the jobs",
-    ("Counts, shares, rates.", CAUSES),
-    etag=True,
-    refuses=(404,),
-)
-def fleet_causes(request: Request, report: _Report) -> Response:
-    """By leaf, by origin, and by row of the Llama 3 table beside Llama 3's own counts."""
-    return make_json_answer(request, _select_part(report, CAUSES))
-
-
-@routes.get("/mtti", "How often jobs stop", ("Rates, over time.", MTTI), etag=True, refuses=(404,))
-def fleet_mtti(request: Request, report: _Report) -> Response:
-    """The time between unexpected interruptions with its interval: in all, by size of job, by
-    generation of node, and over time by day, week or four weeks.
-    """
-    return make_json_answer(request, _select_part(report, MTTI))
-
-
-@routes.get(
-    "/parts", "What is named again and again", ("The parts.", PARTS), etag=True, refuses=(404,)
-)
-def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = None) -> Response:
-    """The same GPU, link or NIC of a node; the same leaf switch over several nodes."""
-    end = determine_fleet_period(None, until).until
-    found = look_at_standings(get_state(request).context, until=end, cluster=cluster)
-    return make_json_answer(
-        request,
-        {
-            "until": format_iso_utc(end),
-            "cluster": cluster,
-            "parts": [part.to_dict() for part in found.parts],
-            "notes": list(found.notes),
-        },
-    )
-
-
-def _select_part(report: FleetReport, part: AnswerShape) -> dict[str, Any]:
-    """The answers of a report that a part of it holds."""
-    facts = report.to_dict()
-    return {key: facts[key] for key in part.hints}
 
 
 def make_json_answer(request: Request, value: Mapping[str, Any]) -> Response:

@@ -25,7 +25,6 @@ from triage.errors import Place, Unprocessable, UsageError
 from triage.fleet.api.values import BusBandwidth, NodeName, OfCluster
 from triage.fleet.parsers.rows import DAY_ZERO
 from triage.fleet.services.exposure.imports import (
-    MOST_ROWS,
     Imported,
     import_upload,
     parse_day_zero,
@@ -104,7 +103,6 @@ async def import_rows(
         zone=own_zone,
         cluster=cluster or "",
         day_zero=first_day,
-        most_rows=MOST_ROWS,
         caller=get_caller(request),
     )
     taken = await take_in_turn(state, body, take)

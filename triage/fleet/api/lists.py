@@ -1,24 +1,16 @@
-"""Lists of the fleet: how its nodes stand, the runs that rates rest on, and checks of nodes.
+"""Lists of the fleet: how its nodes stand, the runs that rates rest on, and checks of nodes."""
 
-Standings are also a table for a spreadsheet, lines for a script and a table for a ticket. Names of
-nodes come from outside: a cell that a spreadsheet would take for a formula gets a quote in front,
-and in Markdown nothing of them is markup.
-"""
-
-import csv
 import hashlib
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
 from triage.api.access import Scope
-from triage.api.answers import suspect_forms
 from triage.api.answers.json import JSON, make_tagged_response, page, page_of_rows
-from triage.api.answers.suspect_forms import choose_type, make_safe_cell
+from triage.api.answers.suspect_forms import NDJSON, choose_type, write_ndjson
 from triage.api.description.described import TEXT
 from triage.api.description.shapes import page as page_shape
 from triage.api.requests.cursors import (
@@ -44,8 +36,6 @@ from triage.fleet.services.health.due_list import (
 )
 from triage.fleet.services.standings import get_listed_standings
 from triage.fleet.store.record import RunView, list_runs
-from triage.notify.ticket import escape_markdown
-from triage.render.words.clean import format_one_line
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 checks = Routes("/v1/fleet", "fleet", Scope.READ)
@@ -55,7 +45,7 @@ checks = Routes("/v1/fleet", "fleet", Scope.READ)
     "/nodes",
     "How the nodes stand",
     ("The worst first.", page_shape(Standing, "nodes, the worst first")),
-    forms=dict.fromkeys(suspect_forms.FORMS, TEXT),
+    forms={NDJSON: TEXT},
     refuses=(404, 406, 409),
 )
 def fleet_nodes(
@@ -68,18 +58,17 @@ def fleet_nodes(
 ) -> Response:
     """`golden`, `normal`, `watch`, `lemon` or `unknown`, with figures and reasons, as of `until`.
 
-    As `text/csv`, `application/x-ndjson` and `text/markdown` it is the whole list, without pages.
+    As `application/x-ndjson` it is the whole list, without pages.
     """
-    form = choose_type(", ".join(request.headers.getlist("accept")), (JSON, *suspect_forms.FORMS))
+    form = choose_type(", ".join(request.headers.getlist("accept")), (JSON, NDJSON))
     seen = parse_time_cursor("standings", cursor)
     end = determine_fleet_period(None, until).until if seen is None else seen[0]
     ctx = get_state(request).context
     found = get_listed_standings(ctx, end, cluster, following=seen is not None)
     rows = [one for one in found.nodes if standing is None or one.grade == standing]
     if form != JSON:
-        return make_tagged_response(
-            request, _encode_rows(form, [one.to_dict() for one in rows]), form, vary=True
-        )
+        lines = write_ndjson([one.to_dict() for one in rows])
+        return make_tagged_response(request, lines, form, vary=True)
     start = 0 if seen is None else _find_list_start(rows, seen[1])
     kept = rows[start : start + limit]
     more = rows[start + limit :]
@@ -100,14 +89,6 @@ def _find_list_start(rows: Sequence[Standing], seen: str) -> int:
     raise Conflict(
         "the list has changed since the page before", hint="start again without a cursor"
     )
-
-
-def _encode_rows(form: str, rows: Sequence[dict[str, Any]]) -> bytes:
-    if form == suspect_forms.CSV:
-        return encode_csv(rows)
-    if form == suspect_forms.MARKDOWN:
-        return encode_markdown(rows)
-    return suspect_forms.write_ndjson(rows)
 
 
 @routes.get(
@@ -178,38 +159,3 @@ def list_checks(
         lambda row: make_words_cursor("checks", get_list_position(row)),
         lambda row: row,
     )
-
-
-_COLUMNS: Final = (
-    "node", "grade", "strikes", "blame", "expected", "exposure_days", "p_value", "q_value",
-    "score", "rate_per_1000_node_days", "rate_low", "rate_high", "part", "reasons",
-)  # fmt: skip
-_SHOWN: Final = ("node", "standing", "strikes", "per 1,000 node-days", "why")
-_MAX_REASONS: Final = 3
-
-_Row = Mapping[str, Any]
-
-
-def encode_csv(rows: Sequence[_Row]) -> bytes:
-    """One row a node under a row of names; reasons are parted by `` / ``."""
-    out = io.StringIO(newline="")
-    table = csv.writer(out, lineterminator="\r\n")
-    table.writerow(_COLUMNS)
-    for row in rows:
-        told = {**row, "reasons": " / ".join(row["reasons"])}
-        values = (told[name] for name in _COLUMNS)
-        cells = ("" if one is None else format_one_line(str(one)) for one in values)
-        table.writerow([make_safe_cell(one) for one in cells])
-    return out.getvalue().encode("utf-8", "replace")
-
-
-def encode_markdown(rows: Sequence[_Row]) -> bytes:
-    """A table to paste into a ticket: the node, its grade, its rate, the first reasons."""
-    lines = [f"| {' | '.join(_SHOWN)} |", "|---|---|--:|--:|---|"]
-    for row in rows:
-        figures = [row[key] for key in ("rate_per_1000_node_days", "rate_low", "rate_high")]
-        rate = "" if None in figures else "{:.3g} ({:.3g} to {:.3g})".format(*figures)
-        why = "; ".join(escape_markdown(one, 300) for one in row["reasons"][:_MAX_REASONS])
-        cells = (escape_markdown(row["node"], 256), row["grade"], str(row["strikes"]), rate, why)
-        lines.append(f"| {' | '.join(cells)} |")
-    return ("\n".join(lines) + "\n").encode("utf-8", "replace")

@@ -1,19 +1,16 @@
 """``triage fleet import``: what schedulers, trackers and inventories export."""
 
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from triage.cli.ask import CaFile, TokenFile, open_client
-from triage.cli.extras import open_service_context, require_service_packages
+from triage.cli.ask import CaFile, TokenFile
 from triage.cli.options import take
-from triage.errors import Refusal, UsageError
-from triage.fleet.cli.source import FleetUrl
+from triage.errors import Refusal
+from triage.fleet.cli.source import FleetUrl, open_source
 from triage.render.words.clean import format_one_line
 
 HELP = """
@@ -33,10 +30,7 @@ of kubectl, tickets as CSV, or a table of runs, nodes or outages
 A file that was imported before changes nothing. Goes into the configured
 database, or to a service with --url.
 """
-_STDIN = "-"
 _LISTED = 5
-
-Take = Callable[[str], Mapping[str, Any]]
 
 
 def import_files(
@@ -50,62 +44,18 @@ def import_files(
 ) -> int:
     """Import; the help stands in ``HELP``."""
     refused = 0
-    asked = {"zone": zone, "cluster": cluster, "day_zero": day_zero}
-    with open_file_ingest(asked, url, token_file, ca_file) as take:
+    with open_source(url, token_file, ca_file) as client:
         for name in files:
             try:
-                _print_result(name, take(name))
+                data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+                found = client.import_exposure(data, zone=zone, cluster=cluster, day_zero=day_zero)
             except (Refusal, OSError) as error:
                 refused += 1
                 why = error.strerror if isinstance(error, OSError) else str(error)
                 typer.echo(f"triage: {format_one_line(f'{name}: {why}')}", err=True)
+            else:
+                _print_result(name, found)
     return 2 if refused == len(files) else 0
-
-
-@contextmanager
-def open_file_ingest(
-    asked: Mapping[str, str], url: str, token_file: str | None, ca_file: str | None
-) -> Iterator[Take]:
-    """What takes one file in: the service that is named, else the configured database."""
-    if url or os.environ.get("TRIAGE_URL"):
-        with open_client(url, token_file, ca_file) as client:
-            yield lambda name: client.import_exposure(
-                sys.stdin.buffer.read() if name == _STDIN else Path(name), **asked
-            )
-        return
-    with require_service_packages():
-        from triage.fleet.services.exposure.imports import (
-            import_upload,
-            parse_day_zero,
-            parse_zone,
-        )
-
-        zone, day_zero = parse_zone(asked["zone"]), parse_day_zero(asked["day_zero"])
-    with open_service_context() as ctx:
-
-        def take(name: str) -> Mapping[str, Any]:
-            with _open_input(name) as file:
-                return import_upload(
-                    ctx,
-                    file.read,
-                    None,
-                    zone=zone,
-                    cluster=asked["cluster"],
-                    day_zero=day_zero,
-                ).to_dict()
-
-        yield take
-
-
-@contextmanager
-def _open_input(name: str) -> Iterator[IO[bytes]]:
-    if name == _STDIN:
-        yield sys.stdin.buffer
-        return
-    if Path(name).is_dir():
-        raise UsageError(f"{name} is a folder: name the files in it")
-    with Path(name).open("rb") as file:
-        yield file
 
 
 def _print_result(name: str, found: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import Annotated, ClassVar, Final
 
 from triage.domain.hosts import expand
@@ -173,6 +174,8 @@ def _parse_relative_day(text: str, what: str, options: Options) -> datetime | No
     return at
 
 
+# Jobs of a fleet run on the same nodes again and again.
+@lru_cache(maxsize=256)
 def parse_host_list(text: str) -> tuple[str, ...]:
     """The names of a host list, blanks between them or commas. Raises :class:`RowError`."""
     if _PLAIN.fullmatch(text):

@@ -72,7 +72,7 @@ from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.hardware import MAX_IDENTITY, HardwareKind, make_part_identity
-from triage.domain.hosts import expand, is_host_name
+from triage.domain.hosts import is_host_name
 from triage.domain.patterns import compile_re
 from triage.fleet.domain.cause import (
     OutageCause,
@@ -188,7 +188,8 @@ class SacctReader(TableReader):
         if state is None:
             raise RowError(f"the state {shorten_foreign_text(get('State'))} is not known")
         start, end = parse_both_ends(get("Start"), get("End"), self.options, "Start", "End")
-        nodes = _expand_node_list(get("NodeList").strip())
+        named = get("NodeList").strip()
+        nodes = () if named in _NO_NODES else parse_host_list(named)
         if not state.started or start is None or (start == end and not nodes):
             yield _NEVER_STARTED
             return
@@ -204,17 +205,6 @@ class SacctReader(TableReader):
             cause=state.cause,
             source=self.name,
         )
-
-
-# Jobs of a fleet run on the same nodes again and again.
-@lru_cache(maxsize=256)
-def _expand_node_list(text: str) -> tuple[str, ...]:
-    """The names of a host list. Raises :class:`RowError`."""
-    try:
-        names = () if text in _NO_NODES else expand(text)
-    except ValueError as error:
-        raise RowError(f"NodeList: {error}") from error
-    return tuple(name_in(name, "a node") for name in names)
 
 
 def _count_gpus(tres: str) -> int:

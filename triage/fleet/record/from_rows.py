@@ -83,8 +83,9 @@ def record_from_frames(
         # What was out before the record is out at its begin.
         days = pd.to_numeric(outages["from_day"], errors="coerce").clip(lower=0)
         outages = outages.assign(from_day=days)
+    # A time of Python has whole microseconds; what is below is no part of a record.
     first, last = (
-        None if at is None else pd.to_datetime(at, utc=True).to_pydatetime()  # type: ignore[call-overload]
+        None if at is None else pd.to_datetime(at, utc=True).floor("us").to_pydatetime()  # type: ignore[call-overload]
         for at in (since, until)
     )
     tables = (

@@ -87,7 +87,6 @@ def _load_environment() -> Environment:
         "tables": tables,
     }
     made.filters |= {
-        "by_hour": lambda values: [{"hour": hour, "value": one} for hour, one in enumerate(values)],
         "chance": _format_chance,
         "node_rate": format_node_rate,
         "rates": _list_rates,

@@ -19,7 +19,6 @@ from triage.fleet.render.tables import describe_reference_job, find_word, load_t
 from triage.fleet.render.words import (
     FORMATS,
     Wire,
-    format_share,
     format_utc_day,
     mark,
     with_interval,
@@ -84,7 +83,6 @@ def load_environment(*, markup: bool = True) -> Environment:
         "tenths": lambda value: f"{value:.1f}",
         "trend_ratio": lambda one: FORMATS["unit"](one["ratio"]) if one["ratio"]["value"] else "",
         "trend_way": lambda one: "more" if (one["ratio"]["value"] or 2) > 1 else "less",
-        "twice_share": _format_twice,
         "upfirst": lambda text: f"{text[:1].upper()}{text[1:]}",
         "with_spares": lambda rows, least: [row for row in rows if row["spares"] >= least][:1],
         "without_runs": is_without_runs,
@@ -132,13 +130,6 @@ def _choose_best_founded(rows: Sequence[Wire]) -> Wire | None:
     """Of the rows of spares the forecast, or that by the outages on record; else the first."""
     bases = {row["basis"]: row for row in rows}
     return bases.get("forecast") or bases.get("outages") or (rows[0] if rows else None)
-
-
-def _format_twice(estimate: Wire) -> str:
-    """Twice a share, with its interval: an amplitude as peak to peak."""
-    keys = ("value", "low", "high")
-    both = {key: None if estimate[key] is None else 2 * estimate[key] for key in keys}
-    return with_interval(both, format_share)
 
 
 def _format_many(number: float) -> str:

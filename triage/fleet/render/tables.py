@@ -28,8 +28,6 @@ from triage.render.words.ranges import condense_names
 _MAX_ROWS: Final = 20
 _MAX_LEAVES, _MAX_NAMES = 40, 120
 _DIFFERS: Final = Html('<span class="differs">differs</span>')
-# Warmer than the median rack by less is the place of a sensor.
-_WARM_C: Final = 1.0
 _HEAT: Final = (
     "throttled_hours",
     "power_brake_hours",
@@ -168,16 +166,6 @@ def tabulate_answer(answer: Wire) -> Table | None:
     )
 
 
-def tabulate_racks(telemetry: Wire) -> Table | None:
-    """Racks whose inlet is warmer than that of others, or grows warmer; nothing without one."""
-    racks = [rack for rack in telemetry.get("racks", ()) if rack["ahead_c"] is not None]
-    racks.sort(key=lambda rack: (-rack["ahead_c"], rack["rack"]))
-    warm = (
-        rack for rack in racks if rack["ahead_c"] >= _WARM_C or (rack["trend_c_per_week"] or 0) > 1
-    )
-    return tabulate("racks", warm, most=_MAX_ROWS)
-
-
 def tabulate_hot_nodes(telemetry: Wire, named: Callable[[str], str] = str) -> Table | None:
     """Nodes that were throttled or braked, or whose counters grew; nothing without one."""
     shown = [node for node in telemetry.get("nodes", ()) if any(map(node.get, _HEAT))]
@@ -236,18 +224,6 @@ def tabulate_projection(report: Wire) -> Table | None:
     return tabulate(
         "projection", ({**row, "beware": text} for row, text in zip(rows, own, strict=True))
     )
-
-
-def tabulate_gaps(report: Wire) -> Table | None:
-    """Times by the share of gaps that last longer."""
-    curve = report["gaps"]["curve"]
-    rows = []
-    for wanted in (0.9, 0.75, 0.5, 0.25, 0.1, 0.05):
-        points = zip(curve["times"], curve["alive"], strict=True)
-        time = next((time for time, share in points if share <= wanted), None)
-        if time is not None:
-            rows.append({"share": f"{100 * wanted:g} %", "hours": time})
-    return tabulate("gaps", rows)
 
 
 def tabulate_leaves(standings: Wire) -> Table | None:

@@ -72,7 +72,6 @@ def render(
         _format_answers(report, standings, num_checks, width),
         _format_nodes(standings, top, width),
         *(_format_table(table, notes, width) for table, notes in _iterate_tables(report)),
-        _format_items("Heat", write_sentences("swing", report.get("telemetry") or {}), width),
         _format_items("Notes", [*report["notes"], *standings["notes"]], width),
     )
     return join_sections(sections, colour=colour)

@@ -28,12 +28,6 @@ _UNITS: Final = (
 _MARKS: Final = ((_YEAR_H, _YEAR_H, "years"), (_DAY_H, _DAY_H, "days"), *_UNITS[2:4])
 
 
-def format_hour_of_day(hour: float) -> str:
-    """An hour of the day as ``13:30``."""
-    minutes = round(hour * 60) % 1440
-    return f"{minutes // 60:02d}:{minutes % 60:02d}"
-
-
 def format_utc_day(at: datetime | str, *, with_year: bool = True) -> str:
     """``1 Oct 2026``: the day in UTC of a time, or of one as the wire has it."""
     moment = (datetime.fromisoformat(at) if isinstance(at, str) else at).astimezone(UTC)
@@ -170,7 +164,6 @@ def format_node_rate(row: Wire, unit: str = "") -> str:
 
 
 FORMATS: Final[dict[str, Callable[..., str]]] = {
-    "beside_mean": lambda step: f"{100 * (step - 1):+.2f} %",
     "bounds": _format_bounds,
     "day": format_utc_day,
     "differs": lambda differs: "differs" if differs else "",
@@ -178,15 +171,9 @@ FORMATS: Final[dict[str, Callable[..., str]]] = {
     "duration_s": lambda estimate: format_duration(estimate, 1 / 3600),
     "figure": format_figure,
     "figure3": lambda value: format_figure(value, 3),
-    "generation": lambda name: name or "unknown",
-    "hour_of_day": format_hour_of_day,
     "hours": format_hours,
     "interval": with_interval,
     "interval3": lambda estimate: with_interval(estimate, lambda one: format_figure(one, 3)),
-    "interval_gpus": lambda estimate: with_interval(
-        estimate,
-        lambda gpus: f"{gpus / 1e6:.2g} M" if gpus >= 1e6 else f"{float(f'{gpus:.2g}'):,.0f}",
-    ),
     "interval_share": lambda estimate: with_interval(estimate, format_share),
     "mark": mark,
     "mark_d": lambda days: mark(days * _DAY_H),

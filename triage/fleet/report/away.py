@@ -28,7 +28,6 @@ from triage.statistics.spares import (
     CONFIDENCES,
     Spares,
     estimate_spares_in_repair,
-    solve_spares_for_availability,
 )
 
 _Names = npt.NDArray[np.str_]
@@ -194,15 +193,6 @@ class SpareRow:
     spares: Spares
 
 
-@dataclass(frozen=True, slots=True)
-class AvailabilitySpares:
-    """Spares with which all nodes are up at 99 %, by availability alone."""
-
-    availability: float
-    measured: bool
-    at_99: int | None
-
-
 def collect_record_repairs(record: FleetRecord, seen: Exposed) -> Repairs:
     """Outages within the record; those of one node that overlap or touch are one."""
     out = record.outages
@@ -260,10 +250,10 @@ def build_spare_rows(
     num_nodes: int,
     absent: NodesAway | None,
     options: FleetOptions,
-) -> tuple[tuple[SpareRow, ...], AvailabilitySpares | None]:
-    """Spares for ``num_nodes``: foretold, by rate and days of repair, and by availability."""
+) -> tuple[SpareRow, ...]:
+    """Spares for ``num_nodes``: foretold, and by rate and days of repair."""
     if num_nodes < 1:
-        return (), None
+        return ()
     rows = [] if absent is None else _own_rows(absent, mending)
     hardware = sum(one.count for one in origins if one.origin is Origin.HARDWARE)
     for basis, events in (("every stop", seen.events), ("hardware", hardware)):
@@ -280,7 +270,4 @@ def build_spare_rows(
         rows.append(
             SpareRow("outages", mean, one * 1e3, estimate_spares_in_repair(num_nodes, one, mean))
         )
-    if mending.availability is None:
-        return tuple(rows), None
-    at_99 = solve_spares_for_availability(num_nodes, mending.availability)
-    return tuple(rows), AvailabilitySpares(mending.availability, measured=True, at_99=at_99)
+    return tuple(rows)

@@ -1,4 +1,4 @@
-"""What the fleet's own rate says of what is planned: larger jobs, checkpoints, limits."""
+"""What the fleet's own rate says of what is planned: larger jobs, checkpoints."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -26,7 +26,6 @@ from triage.statistics.projection import (
     estimate_job_mtti,
     estimate_run_survival,
     project,
-    solve_gpu_limit,
 )
 
 # The sizes of jobs that a rate is from: those that hold the middle nine tenths of GPU-hours, and
@@ -60,18 +59,6 @@ class EttrPlan:
     longest_restart_s: float | None
     measured: MeasuredEttr
     budget_min: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class LimitRow:
-    """Where growth ends: GPUs at which saving takes all time, and up to which it is useful."""
-
-    name: str
-    growth: float
-    storage_growth: float
-    transfers: int
-    num_gpus: Estimate
-    useful_gpus: Estimate
 
 
 def find_usual_sizes(seen: Exposed) -> tuple[int, tuple[int, int]] | None:
@@ -176,30 +163,6 @@ def plan_ettr(seen: Exposed, mtti: Estimate, options: FleetOptions) -> EttrPlan:
         measured,
         compute_downtime_budget_min(seen.job_hours, seen.events, wanted=options.wanted_ettr),
     )
-
-
-def limit_rows(figures: Rates, num_gpus: int | None, options: FleetOptions) -> tuple[LimitRow, ...]:
-    """The limits of Epoch AI from this fleet's own rate; empty where it has none."""
-    between = figures.gpu_hours_between
-    if num_gpus is None or between.low is None:
-        return ()
-    save = options.checkpoint_cost_s
-    settings: tuple[tuple[str, float, float, int], ...] = (
-        ("one model, save", 0.0, 0.0, 1),
-        ("one model, save and load", 0.0, 0.0, 2),
-        ("model grows with compute, save", 0.5, 0.0, 1),
-        ("model grows with compute, save and load", 0.5, 0.0, 2),
-        ("model and storage grow, save", 0.5, 0.5, 1),
-    )
-
-    def row(name: str, a: float, b: float, transfers: int) -> LimitRow:
-        def at(wanted: float | None) -> Estimate:
-            args = save, num_gpus or 1, a, b, transfers, wanted
-            return between.growing(lambda m: solve_gpu_limit(m, *args) or np.inf, "GPUs")
-
-        return LimitRow(name, a, b, transfers, at(None), at(options.wanted_ettr))
-
-    return tuple(row(*setting) for setting in settings)
 
 
 def convert_to_gpu_hour(figures: Rates) -> Estimate:

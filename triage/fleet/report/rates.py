@@ -1,4 +1,4 @@
-"""How often a fleet's jobs stop, and why: by cause, size of job, generation of node, over time."""
+"""How often a fleet's jobs stop, and why: by cause, size of job, over time."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -159,20 +159,6 @@ class SizeTest:
 
 
 @dataclass(frozen=True, slots=True)
-class ByGeneration:
-    """Nodes of one generation (None: not in the inventory).
-
-    ``events`` are stops for which a node of it was convicted.
-    """
-
-    generation: str | None
-    num_nodes: int
-    node_days: float
-    events: int
-    rate: Estimate
-
-
-@dataclass(frozen=True, slots=True)
 class MttiWindow(WireForm):
     """One stretch of the period, with its times."""
 
@@ -266,28 +252,6 @@ def compare_sizes(rows: tuple[BySize, ...], factor: float) -> SizeTest:
     return SizeTest(p_value, p_value < 0.05)
 
 
-def estimate_by_generation(
-    record: FleetRecord, seen: Exposed, factor: float
-) -> tuple[ByGeneration, ...]:
-    """Rates by generation of node, most node-days first; empty where no generation is known."""
-    if not any(record.generation):
-        return ()
-    runs = record.runs
-    members = np.diff(runs.node_at)
-    hours = np.repeat(seen.hours, members)
-    node_h = np.bincount(runs.node, weights=hours, minlength=len(record.nodes))
-    guilty = _find_convicted(record, seen)
-    rows = []
-    for generation in {*record.generation}:
-        of_it = np.array([one == generation for one in record.generation])
-        events = int(of_it[guilty].sum())
-        days = float(node_h[of_it].sum()) / 24
-        wide = thin_dispersion(factor, events, seen.events)
-        figure = estimate_rate(events, days, wide, unit="per 1,000 node-days", per=1e3)
-        rows.append(ByGeneration(generation, int(of_it.sum()), days, events, figure))
-    return tuple(sorted(rows, key=lambda row: (-row.node_days, row.generation or "")))
-
-
 def divide_into_windows(
     record: FleetRecord, seen: Exposed, factor: float
 ) -> tuple[MttiWindow, ...]:
@@ -334,14 +298,3 @@ def _clean_hours(hours: float) -> float:
 def _compute_power(gpus: _Floats) -> npt.NDArray[np.int64]:
     """The k of the smallest 2^k that holds a job; for sizes of 1 and more."""
     return np.ceil(np.log2(np.maximum(gpus, 1.0)) - 1e-9).astype(np.int64)
-
-
-def _find_convicted(record: FleetRecord, seen: Exposed) -> npt.NDArray[np.int64]:
-    """The foremost convicted node of each counted stop that has one."""
-    blamed = record.accusations
-    counts = np.zeros(len(record.interruptions.at_ns), np.bool_)
-    counts[seen.index[seen.counted]] = True
-    rows = np.flatnonzero(blamed.convicted & counts[blamed.interruption])
-    rows = rows[np.lexsort((blamed.position[rows], blamed.interruption[rows]))]
-    first = np.unique(blamed.interruption[rows], return_index=True)[1]
-    return blamed.node[rows[first]].astype(np.int64)

@@ -16,7 +16,6 @@ from triage.domain.wire import UNSENT, Count, SentAs, WireForm, convert_to_wire,
 from triage.fleet.record.columns import FleetRecord, convert_from_epoch_ns
 from triage.fleet.record.exposed import HOUR_NS, Exposed, clip_exposure
 from triage.fleet.report.away import (
-    AvailabilitySpares,
     NextPeriod,
     NodesAway,
     Repairs,
@@ -29,19 +28,16 @@ from triage.fleet.report.away import (
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.plan import (
     EttrPlan,
-    LimitRow,
     SurvivalPoint,
     compute_survival_points,
     estimate_reference_mtti,
     find_usual_sizes,
-    limit_rows,
     list_checkpoint_plans,
     list_rate_warnings,
     plan_ettr,
     project_sizes,
 )
 from triage.fleet.report.rates import (
-    ByGeneration,
     BySize,
     CauseCount,
     MttiWindow,
@@ -55,7 +51,6 @@ from triage.fleet.report.rates import (
     count_by_cause,
     count_by_origin,
     divide_into_windows,
-    estimate_by_generation,
     estimate_by_size,
     estimate_rates,
     measure_clustering,
@@ -64,7 +59,6 @@ from triage.statistics.cause_mix import CauseMix, compare_cause_mix, count_by_ro
 from triage.statistics.dispersion import Dispersion, SilentDays, find_silent_days
 from triage.statistics.estimate import Estimate
 from triage.statistics.ettr import CheckpointPlan
-from triage.statistics.lifetimes import Survival, estimate_survival_curve
 from triage.statistics.projection import Projection
 
 
@@ -105,8 +99,6 @@ def _format_many(number: int, one: str, more: str) -> str:
 
 
 SCHEMA: Final = "triage.fleet/1"
-# Steps of the curve of gaps that are kept for a picture.
-_CURVE_POINTS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +140,6 @@ class Stops:
 
 
 @dataclass(frozen=True, slots=True)
-class Gaps:
-    """Hours from one unexpected stop to the next, the last one cut by the end of the record."""
-
-    curve: Survival
-
-
-@dataclass(frozen=True, slots=True)
 class FleetReport(WireForm):
     """All answers; ``to_dict`` is the wire form ``triage.fleet/1``.
 
@@ -165,13 +150,13 @@ class FleetReport(WireForm):
 
     ``stops`` are counted over ``exposure`` (hours of jobs, GPUs and nodes). ``rates`` say the same
     in other units; ``reference_mtti`` (h) is that of a job of ``exposure.reference_gpus``, which
-    ``survival``, ``checkpoints``, ``ettr`` and ``limits`` are worked out for. ``causes`` are by
+    ``survival``, ``checkpoints`` and ``ettr`` are worked out for. ``causes`` are by
     leaf, ``origins`` by where a cause lies, and ``mix`` by row of the Llama 3 table.
-    ``comparison`` is the later part over the earlier one, ``spares``, ``availability`` and
-    ``away`` say how many nodes to keep, ``repairs`` how long they are out, ``gaps`` the times
-    between stops. ``by_size`` with its ``size_test``, ``by_generation``, ``over_time`` (windows),
-    ``dispersion`` (index and p-value) and ``silent_days`` say whether one rate is enough;
-    ``projection`` and ``next_period`` what it means for other sizes and for the time to come.
+    ``comparison`` is the later part over the earlier one, ``spares`` and ``away`` say how many
+    nodes to keep, ``repairs`` how long they are out. ``by_size`` with its ``size_test``,
+    ``over_time`` (windows), ``dispersion`` (index and p-value) and ``silent_days`` say whether one
+    rate is enough; ``projection`` and ``next_period`` what it means for other sizes and for the
+    time to come.
     """
 
     cluster: str | None
@@ -187,7 +172,6 @@ class FleetReport(WireForm):
     mix: CauseMix
     by_size: tuple[BySize, ...]
     size_test: SizeTest
-    by_generation: tuple[ByGeneration, ...]
     over_time: tuple[MttiWindow, ...]
     dispersion: Dispersion
     comparison: Annotated[Periods, SentAs(dict[str, Any])]
@@ -199,9 +183,6 @@ class FleetReport(WireForm):
     spares: tuple[SpareRow, ...]
     away: NodesAway | None
     next_period: NextPeriod | None
-    availability: AvailabilitySpares | None
-    limits: tuple[LimitRow, ...]
-    gaps: Gaps
     silent_days: Annotated[SilentDays, SentAs(dict[str, Any])]
     silent_dates: Annotated[tuple[str, ...], UNSENT]
     notes: tuple[str, ...] = ()
@@ -242,7 +223,7 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
     mending = collect_record_repairs(record, seen)
     num_nodes = _estimate_fleet_size(record, reference)
     absent = measure_nodes_away(record)
-    spares, availability = build_spare_rows(seen, origins, mending, num_nodes, absent, options)
+    spares = build_spare_rows(seen, origins, mending, num_nodes, absent, options)
     exposure = _summarize_exposure(record, seen, sizes, reference)
     quiet = find_silent_days(
         seen.events_between(edges), np.diff(seen.exposure_before(edges)), factor=spread.day_factor
@@ -261,7 +242,6 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         mix=compare_cause_mix(counts, without_row=without_row),
         by_size=table,
         size_test=same,
-        by_generation=estimate_by_generation(record, seen, factor),
         over_time=divide_into_windows(record, seen, factor),
         dispersion=spread,
         comparison=compare_periods(seen, options.compare_last_days, factor),
@@ -275,9 +255,6 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         spares=spares,
         away=absent,
         next_period=estimate_next_period(seen, absent),
-        availability=availability,
-        limits=limit_rows(figures, reference, options),
-        gaps=_summarize_gaps(seen),
         silent_days=quiet,
         silent_dates=tuple(
             convert_from_epoch_ns(record.since_ns + int(edges[day] * HOUR_NS)).date().isoformat()
@@ -318,14 +295,6 @@ def _summarize_stops(record: FleetRecord, seen: Exposed) -> Stops:
         sum(record.interruptions.cause[i] is not None for i in seen.index),
         int(record.interruptions.resolved[seen.index].sum()),
     )
-
-
-def _summarize_gaps(seen: Exposed) -> Gaps:
-    between = np.diff(seen.at_h)
-    last = seen.period_h - seen.at_h[-1:]
-    times = np.maximum(np.concatenate([between, last]), 0.0)
-    failed = np.arange(len(times)) < len(between)
-    return Gaps(estimate_survival_curve(times, failed, points=_CURVE_POINTS))
 
 
 def _estimate_fleet_size(record: FleetRecord, reference: int | None) -> int:

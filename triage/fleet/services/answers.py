@@ -21,8 +21,8 @@ from triage.fleet.report.report import FleetReport, fleet_report
 from triage.fleet.services.health.due_list import map_newest_results, open_checks
 from triage.fleet.services.record.record import list_probations_at, read_fleet_record
 from triage.fleet.services.telemetry.rollups import (
-    FleetTelemetry,
-    read_fleet_telemetry,
+    NodeTelemetry,
+    describe_telemetry,
     sum_node_telemetry,
 )
 from triage.fleet.standings.standing import fleet_standings
@@ -42,7 +42,7 @@ def with_probation(found: FleetStandings, probations: Iterable[Probation]) -> Fl
 def with_signals(
     record: FleetRecord,
     checks: Mapping[str, tuple[CheckResult, ...]],
-    telemetry: Mapping[str, Mapping[str, float]],
+    telemetry: NodeTelemetry,
 ) -> FleetRecord:
     """The record with the newest checks and the telemetry of its nodes; others are left out."""
     known = set(record.nodes)
@@ -82,9 +82,8 @@ class FleetAnswer:
 
     ``report`` is of the period; ``standings`` are as of its end, whatever its length (they look
     back over 224 days at least). ``checks`` are the rows of ``GET /v1/fleet/checks`` that are
-    due or failing; ``telemetry`` is what the last 28 days before the end measured: each node's
-    roll-up (``throttled_hours``, ``ecc_growth`` ...), the racks, the daily swing. ``clusters``
-    are the names to choose among.
+    due or failing; ``telemetry`` is what the last 28 days before the end measured of each node
+    (``throttled_hours``, ``ecc_growth`` ...). ``clusters`` are the names to choose among.
     """
 
     period: Period
@@ -92,7 +91,7 @@ class FleetAnswer:
     report: FleetReport
     standings: FleetStandings
     checks: tuple[Mapping[str, Any], ...] = ()
-    telemetry: FleetTelemetry = field(default_factory=lambda: FleetTelemetry({}, (), None))
+    telemetry: NodeTelemetry = field(default_factory=dict)
     clusters: tuple[str, ...] = ()
 
     def to_dict(self, top: int = 50) -> dict[str, Any]:
@@ -113,7 +112,7 @@ class FleetAnswer:
             "standings": standings,
             "checks": [dict(one) for one in self.checks[:top]],
             "num_checks": len(self.checks),
-            "telemetry": self.telemetry.to_dict(top),
+            "telemetry": describe_telemetry(self.telemetry, top),
             "clusters": list(self.clusters),
         }
 
@@ -163,8 +162,8 @@ def look_at_fleet(
     period = determine_fleet_period(since, until)
     with ctx.database.reading() as session:
         record = read_fleet_record(session, since=period.since, until=period.until, cluster=cluster)
-        telemetry = read_fleet_telemetry(session, period.until, cluster)
-        lately = _read_standings_record(session, period, cluster, telemetry.nodes, record)
+        telemetry = sum_node_telemetry(session, period.until, cluster=cluster)
+        lately = _read_standings_record(session, period, cluster, telemetry, record)
         probations = list_probations_at(session, period.until, cluster)
         checks = open_checks(session, min(period.until, read_utc_now()), cluster=cluster)
         names = sorted(name for name in stored.map_cluster_keys(session) if name)
@@ -195,7 +194,7 @@ def _read_standings_record(
     session: Session,
     period: Period,
     cluster: str | None,
-    telemetry: Mapping[str, Mapping[str, float]],
+    telemetry: NodeTelemetry,
     record: FleetRecord | None = None,
 ) -> FleetRecord:
     """The record that standings rest on: of the same days, whatever period is looked at."""

@@ -67,7 +67,7 @@ def list_gauges(answer: FleetAnswer) -> list[GaugeMetricFamily]:
 
 
 def _collect_plain(answer: FleetAnswer) -> _Values:
-    report, nodes = answer.report, answer.telemetry.nodes
+    report, nodes = answer.report, answer.telemetry
     exposure, stops = report.exposure, report.stops
     throttled = sum(node.get("throttled_hours", 0.0) for node in nodes.values())
     return {

@@ -13,8 +13,8 @@ import structlog
 
 from triage.domain.standing import FleetStandings
 from triage.fleet.services.answers import look_at_standings
-from triage.fleet.services.kept import KeptValues
 from triage.services.context import Context
+from triage.services.kept import KeptValues
 
 log = structlog.get_logger(__name__)
 # Whoever reads on after a longer pause gets them worked out anew, as of the same time.

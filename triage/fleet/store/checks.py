@@ -19,8 +19,8 @@ from triage.domain.category import HARDWARE, Category, Role
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.health import Bandwidth, CheckResult, Outcome
 from triage.domain.wire import format_iso_utc
+from triage.fleet.store.exposure import Tally, keep_merged, read_columns
 from triage.fleet.store.record import filter_by_cluster
-from triage.store.database.upsert import insert_missing, lock_rows
 from triage.store.incidents.settling import build_accused_condition
 
 # What evidence asks to be checked: errors of nodes, convictions, and repairs, newest each.
@@ -147,21 +147,6 @@ _PLAIN: Final = 5
 BROUGHT_BY: Final = 6
 
 
-class KeptResults(NamedTuple):
-    """How many results were of a new check, changed a stored one, or repeated it; ``left_out``
-    are new checks of nodes that have :data:`MOST_OF_NODE` already.
-    """
-
-    added: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    left_out: int = 0
-
-    def plus(self, more: "KeptResults") -> "KeptResults":
-        """Both together."""
-        return KeptResults(*map(sum, zip(self, more, strict=True)))
-
-
 @dataclass(frozen=True, slots=True)
 class KeptCheck(CheckResult):
     """The newest result of one check of one part of a node.
@@ -179,11 +164,12 @@ def keep(
     results: Iterable[CheckResult],
     now: datetime,
     key_id: str | None = None,
-) -> KeptResults:
+) -> Tally:
     """Keep the results that name a node, of some nodes at a time; one without a time ran ``now``,
     as far as is known.
 
-    ``key_id`` is the token that brings them.
+    ``key_id`` is the token that brings them. New checks of nodes that have :data:`MOST_OF_NODE`
+    already are left out.
     """
     by_key: dict[tuple[str, str, str], list[Entry]] = {}
     for result in results:
@@ -191,67 +177,40 @@ def keep(
             names = (result.node, result.check, result.part or "")
             node, check, part = map(normalize_stored_name, names)
             by_key.setdefault((node, check, part), []).append(_make_entry(result, now, key_id))
-    by_key = dict(sorted(by_key.items()))
-    stored = _lock_rows(session, cluster_id, by_key)
-    fresh = _with_room(session, cluster_id, [key for key in by_key if key not in stored])
-    rows = [
+
+    def merge(one: HealthCheck, other: HealthCheck) -> dict[str, Any]:
+        history = _merge_entries(one.history, other.history)
+        before = read_columns(one)
+        if history == one.history:
+            return before
+        key = (one.node, one.check, one.part)
+        return before | build_check_row(cluster_id, key, history) | {"key_id": key_id}
+
+    kept = _select_with_room(session, cluster_id, by_key)
+    rows = (
         {**build_check_row(cluster_id, key, _merge_entries([], by_key[key])), "key_id": key_id}
-        for key in fresh
-    ]
-    if not insert_missing(session, HealthCheck, rows):
-        stored = _lock_rows(
-            session, cluster_id, by_key
-        )  # another session has inserted some meanwhile
-    changed = unchanged = 0
-    for key, entries in by_key.items():
-        row = stored.get(key)
-        if row is None:
-            continue
-        history = _merge_entries(row.history, entries)
-        news = history != row.history
-        if news:
-            values = {**build_check_row(cluster_id, key, history), "key_id": key_id}
-            session.execute(update(HealthCheck).where(HealthCheck.id == row.id).values(**values))
-        changed += news and key not in fresh
-        unchanged += not news and key not in fresh
-    left_out = len(by_key) - len(fresh) - changed - unchanged
-    return KeptResults(len(fresh), changed, unchanged, left_out)
-
-
-def _with_room(
-    session: Session, cluster_id: int, keys: Sequence[tuple[str, str, str]]
-) -> dict[tuple[str, str, str], None]:
-    """Those of the new checks that their nodes have room for, in their order."""
-    found = (
-        select(HealthCheck.node, func.count())
-        .where(HealthCheck.cluster_id == cluster_id)
-        .where(HealthCheck.node.in_({key[0] for key in keys}))
-        .group_by(HealthCheck.node)
+        for key in kept
     )
-    counts: Counter[str] = Counter()
-    for node, number in session.execute(found):
-        counts[node] = number
-    room: dict[tuple[str, str, str], None] = {}
-    for key in keys:
-        counts[key[0]] += 1
-        if counts[key[0]] <= MOST_OF_NODE:
-            room[key] = None
-    return room
+    tally = keep_merged(session, HealthCheck, ("cluster_id", "node", "check", "part"), rows, merge)
+    return tally._replace(left_out=len(by_key) - len(kept))
 
 
-def _lock_rows(
+def _select_with_room(
     session: Session, cluster_id: int, keys: Iterable[tuple[str, str, str]]
-) -> dict[tuple[str, str, str], HealthCheck]:
-    """The stored rows of these checks, locked until the session ends."""
-    wanted = set(keys)
-    nodes = sorted({key[0] for key in wanted})
-    found = (
-        select(HealthCheck)
-        .where(HealthCheck.cluster_id == cluster_id, HealthCheck.node.in_(nodes))
-        .order_by(HealthCheck.id)
-    )
-    rows = {(row.node, row.check, row.part): row for row in lock_rows(session, found)}
-    return {key: row for key, row in rows.items() if key in wanted}
+) -> list[tuple[str, str, str]]:
+    """The checks that are stored, and new ones that their nodes have room for, in order."""
+    wanted = sorted(keys)
+    row = HealthCheck
+    query = select(row.node, row.check, row.part).where(row.cluster_id == cluster_id)
+    found = session.execute(query.where(row.node.in_({key[0] for key in wanted}))).all()
+    stored = {(node, check, part) for node, check, part in found}
+    counts = Counter(node for node, _, _ in stored)
+    kept = []
+    for key in wanted:
+        counts[key[0]] += key not in stored
+        if key in stored or counts[key[0]] <= MOST_OF_NODE:
+            kept.append(key)
+    return kept
 
 
 def _make_entry(result: CheckResult, now: datetime, key_id: str | None) -> Entry:

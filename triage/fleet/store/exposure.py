@@ -41,11 +41,12 @@ _BUS: Final = ":"
 
 
 class Tally(NamedTuple):
-    """How many rows were added, changed, and neither."""
+    """How many rows were added, changed, and neither; ``left_out`` had no room."""
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
+    left_out: int = 0
 
     def plus(self, other: "Tally") -> "Tally":
         """Both together."""
@@ -78,7 +79,7 @@ def keep_runs(session: Session, runs: Iterable[Columns]) -> Tally:
             "node_set_id": max(sets, key=rank_set) if len(sets) > 1 else next(iter(sets), None),
         }
 
-    return _keep_merged(session, Run, ("cluster_id", "job_id", "started_at"), runs, merge)
+    return keep_merged(session, Run, ("cluster_id", "job_id", "started_at"), runs, merge)
 
 
 def _rank_end(run: Run) -> tuple[int, bool, float, str]:
@@ -101,7 +102,7 @@ def keep_outages(session: Session, outages: Iterable[Columns]) -> tuple[Tally, i
         first, last = sorted((one, other), key=lambda row: (*order_reports(row), row.source))
         return read_columns(first) | complete_fields(first, last)
 
-    tally = _keep_merged(session, Outage, ("node_id", "from_at"), outages, merge)
+    tally = keep_merged(session, Outage, ("node_id", "from_at"), outages, merge)
     return tally, contradictions
 
 
@@ -113,7 +114,7 @@ def keep_repairs(session: Session, repairs: Iterable[Columns]) -> Tally:
             min(one, other, key=lambda repair: (not repair.text, repair.text, repair.source))
         )
 
-    return _keep_merged(session, Repair, ("node_id", "at", "action"), repairs, merge)
+    return keep_merged(session, Repair, ("node_id", "at", "action"), repairs, merge)
 
 
 def keep_sightings(session: Session, seen: Iterable[Columns]) -> Tally:
@@ -129,7 +130,7 @@ def keep_sightings(session: Session, seen: Iterable[Columns]) -> Tally:
             "last_at": max(one.last_at, other.last_at),
         }
 
-    return _keep_merged(session, PartSighting, ("kind", "identity", "node_id"), seen, merge)
+    return keep_merged(session, PartSighting, ("kind", "identity", "node_id"), seen, merge)
 
 
 def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tally:
@@ -153,7 +154,7 @@ def read_columns(row: Base) -> dict[str, Any]:
     return {one.key: getattr(row, one.key) for one in row.__table__.columns if one.key != "id"}
 
 
-def _keep_merged(
+def keep_merged(
     session: Session,
     model: type[M],
     key: tuple[str, ...],

@@ -163,41 +163,6 @@ def list_node_sums(
     return {row["node"]: {str(key): row[key] for key in row if key != "node"} for row in rows}
 
 
-def list_inlets(
-    session: Session, since_day: int, until_day: int, *, cluster: str | None = None
-) -> list[tuple[str, int, float, int]]:
-    """(rack, day, mean inlet temperature in C over its nodes, how many nodes) by rack and day."""
-    day = TelemetryDay
-    query = (
-        select(Node.rack, day.day, func.avg(day.inlet_mean_c), func.count())
-        .join(Node, (Node.cluster_id == day.cluster_id) & (Node.name == day.node))
-        .where(day.day >= since_day, day.day < until_day)
-        .where(day.inlet_mean_c.is_not(None), Node.rack.is_not(None))
-        .group_by(Node.rack, day.day)
-        .order_by(Node.rack, day.day)
-    )
-    rows = session.execute(filter_by_cluster(query, day.cluster_id, cluster))
-    return [
-        (rack, number, float(mean), count)
-        for rack, number, mean, count in rows
-        if rack is not None and mean is not None
-    ]
-
-
-def list_hours_since(
-    session: Session, since_day: int, until_day: int, *, cluster: str | None = None
-) -> list[tuple[int, bytes]]:
-    """(day, hours) of all nodes that have step time or inlet temperature."""
-    day = TelemetryDay
-    query = (
-        select(day.day, day.hours)
-        .where(day.day >= since_day, day.day < until_day, day.hours.is_not(None))
-        .order_by(day.day, day.id)
-    )
-    rows = session.execute(filter_by_cluster(query, day.cluster_id, cluster))
-    return [(number, data) for number, data in rows if data is not None]
-
-
 def drop_before(session: Session, at: datetime) -> int:
     """Remove days that ended before ``at``, some thousand at most; how many were removed."""
     condition = TelemetryDay.day < int(at.timestamp() // 86_400)

@@ -50,7 +50,7 @@ from triage.fleet.services.answers import (
 from triage.fleet.services.health.due_list import STATES, iterate_check_rows, open_checks
 from triage.fleet.services.record.record import answer_repairs
 from triage.fleet.services.standings import get_kept_standings
-from triage.fleet.services.telemetry.rollups import sum_node_telemetry
+from triage.fleet.services.telemetry.rollups import describe_telemetry, sum_node_telemetry
 from triage.fleet.store.record import map_cluster_keys
 from triage.render.pictures.markup import Html
 from triage.render.words.clean import format_one_line
@@ -162,7 +162,13 @@ def fleet(request: Request, asked: AskedDays) -> Response:
         answers=draw("answers", list_headlines(report, standings, len(found.checks))),
         overview=None
         if nothing
-        else draw("overview", report, standings, _link_node, found.telemetry.to_dict(_MAX_HOT)),
+        else draw(
+            "overview",
+            report,
+            standings,
+            _link_node,
+            describe_telemetry(found.telemetry, _MAX_HOT),
+        ),
     )
 
 

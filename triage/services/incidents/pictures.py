@@ -5,10 +5,9 @@ for each revision: a revision never changes. An answer over 16,384 ranks takes a
 milliseconds to read again, its drawn form a fraction of one.
 """
 
+import math
 import struct
-import threading
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -33,6 +32,8 @@ from triage.render.pictures.markup import Html
 from triage.render.pictures.markup import draw as draw_macro
 from triage.render.words.clean import cut, format_one_line
 from triage.render.words.moments import build_timeline_rows, list_days
+from triage.services.kept import KeptValues
+from triage.store.database.engine import Database
 
 # Incidents that are looked at by turns; the answer of 16,384 ranks holds some megabytes.
 _KEPT: Final = 32
@@ -64,32 +65,22 @@ class Pictures:
     progress_table: Html
 
 
-class PictureStore:
-    """Pictures of the revisions that were looked at last; safe to be shared by threads."""
+_drawn: KeptValues[tuple[str, int], Pictures] = KeptValues(_KEPT)
 
-    def __init__(self, kept: int = _KEPT) -> None:
-        self.kept = kept
-        self.lock = threading.Lock()
-        self.drawn: OrderedDict[tuple[str, int], Pictures] = OrderedDict()
 
-    def of(self, incident_id: str, revision: int, load: Callable[[], bytes]) -> Pictures:
-        """The pictures of this answer; its bytes are loaded only when it was not drawn lately.
+def get_pictures(
+    database: Database, incident_id: str, revision: int, load: Callable[[], bytes]
+) -> Pictures:
+    """The pictures of this answer; its bytes are loaded only when it was not drawn lately.
 
-        Raises :class:`Corrupt` for bytes that are damaged.
-        """
-        key = (incident_id, revision)
-        with self.lock:
-            found = self.drawn.get(key)
-            if found is not None:
-                self.drawn.move_to_end(key)
-                return found
-        # Drawn by two at once, it is the same picture.
+    Raises :class:`Corrupt` for bytes that are damaged.
+    """
+    key = (incident_id, revision)
+    found = _drawn.find(database, key, within_s=math.inf)
+    if found is None:  # drawn by two at once, it is the same picture
         found = draw(answer_from_bytes(load()))
-        with self.lock:
-            self.drawn[key] = found
-            while len(self.drawn) > self.kept:
-                self.drawn.popitem(last=False)
-        return found
+        _drawn.keep(database, key, found)
+    return found
 
 
 def draw(answer: Answer) -> Pictures:

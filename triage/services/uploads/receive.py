@@ -272,9 +272,9 @@ def peek_body(
     head = read_first_bytes(plain, LOOK_BYTES)
     packing = detect_packing(head)
     if is_tar(head[:512]):
-        raise _make_plain_refusal("is a tar archive", "send its files one by one")
+        raise refuse_body("is a tar archive", "send its files one by one")
     if packing is not None:
-        raise _make_plain_refusal(f"is {packing[0]}", packing[1])
+        raise refuse_body(f"is {packing[0]}", packing[1])
     text = convert_to_utf8(PeekedReader(head, plain), head)
     shown = read_first_bytes(text, LOOK_BYTES)
     return shown, PeekedReader(shown, text)
@@ -293,9 +293,7 @@ class _Bounded:
         part = self.body.read(size)
         self.total += len(part)
         if self.total > self.max_bytes:
-            raise _make_plain_refusal(
-                f"has more than {self.max_bytes:,} bytes", "send less at once"
-            )
+            raise refuse_body(f"has more than {self.max_bytes:,} bytes", "send less at once")
         return part
 
 
@@ -304,5 +302,6 @@ def read_plain_text(read: Callable[[int], bytes], encoding: str | None, max_byte
     return _Bounded(peek_body(read, encoding, max_bytes)[1], max_bytes)
 
 
-def _make_plain_refusal(why: str, hint: str) -> Unprocessable:
+def refuse_body(why: str, hint: str) -> Unprocessable:
+    """The refusal of a body as a whole; ``why`` is what it does."""
     return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))

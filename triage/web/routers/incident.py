@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import Depends, Query, Request
@@ -23,7 +23,7 @@ from triage.render.words.next_step import (
     describe_next_step,
     list_inspection_commands,
 )
-from triage.services.incidents.pictures import Pictures, PictureStore
+from triage.services.incidents.pictures import Pictures, get_pictures
 from triage.services.incidents.resolve import resolve
 from triage.store.incidents import revisions
 from triage.store.incidents.revisions import RevisionHead
@@ -128,8 +128,7 @@ def _draw_pictures(request: Request, session: Session, incident_id: str, number:
             raise NotFound("the answer went away", hint="open the page again")
         return revision.answer
 
-    pictures = cast("PictureStore", request.app.state.pictures)
-    return pictures.of(incident_id, number, load)
+    return get_pictures(get_state(request).context.database, incident_id, number, load)
 
 
 def _collect_live_values(seen: _ShownIncident) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from tests.fleet.services.fleets import (
     told,
 )
 from triage.errors import Forbidden, TooLarge, UnknownFormat, Unprocessable, UsageError
+from triage.fleet.services.exposure import imports
 from triage.fleet.services.exposure.imports import import_upload, parse_zone
 from triage.services.context import Context
 
@@ -186,12 +187,16 @@ def test_many_who_import_the_same_at_once_keep_it_once(ctx: Context) -> None:
     assert node_hours(record(ctx))["n30"] == 10 * 5
 
 
-def test_a_request_has_so_many_rows_and_those_before_are_kept(ctx: Context) -> None:
+def test_a_request_has_so_many_rows_and_those_before_are_kept(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "MOST_ROWS", 5)
+
     def send(number: int) -> int:
         text = "\n".join([HEADER, *[row(str(k), 0, 1) for k in range(number)]])
         packed = gzip.compress(text.encode())
         return import_upload(
-            ctx, io.BytesIO(packed).read, "gzip", zone=parse_zone("UTC"), cluster="", most_rows=5
+            ctx, io.BytesIO(packed).read, "gzip", zone=parse_zone("UTC"), cluster=""
         ).rows
 
     assert send(5) == 5

@@ -11,7 +11,6 @@ from triage.errors import Corrupt
 from triage.fleet.services.telemetry.cells import (
     HOUR_US,
     Cells,
-    average_hours,
     find_last_values,
     fold,
     join_cells,
@@ -211,9 +210,6 @@ class TestDay:
             {},
         )
         assert (day["gpu_temp_max_c"], day["inlet_mean_c"]) == (91, 22)
-        hours = average_hours([(DAY, day["hours"])])
-        assert hours.inlet_c[:2].tolist() == [20, 24]
-        assert np.isnan(hours.step_s).all()
 
     def test_a_day_without_samples_is_nothing(self):
         names, found = self.named(("gpu_temp_c", "", [], []))

@@ -90,14 +90,12 @@ class ImportKeywords(TypedDict, total=False):
     """How an export is read: ``zone`` is that of times which name none, ``cluster`` that of rows
     which name none, and ``day_zero`` the day from which a table counts that names none.
 
-    ``most_rows`` is for a process that has other things to do. Rows of another cluster than that
-    of the ``caller``'s token are not read.
+    Rows of another cluster than that of the ``caller``'s token are not read.
     """
 
     zone: tzinfo
     cluster: str
     day_zero: datetime
-    most_rows: int | None
     caller: Caller | None
 
 
@@ -144,21 +142,20 @@ def import_exposure(ctx: Context, source: Source, **how: Unpack[ImportKeywords])
     now = read_utc_now()
     caller = how.get("caller") or Caller()
     cluster = caller.check(how.get("cluster", "")) or ""
-    most_rows = how.get("most_rows")
     options = Options(
         zone=how.get("zone", UTC),
         cluster=cluster,
         last=now + AHEAD,
-        sparing=most_rows is not None,
+        sparing=True,
         day_zero=how.get("day_zero", DAY_ZERO),
     )
     reading = read_exposure(source, options)
     found = Imported(reading.format)
     keeper = _ExposureKeeper(ctx, now, caller, found)
     for number, row in enumerate(reading.rows):
-        if number == most_rows:
+        if number == MOST_ROWS:
             keeper.finish()
-            raise Forbidden(f"more than {most_rows:,} rows in one request")
+            raise Forbidden(f"more than {MOST_ROWS:,} rows in one request")
         keeper.take(row, number)
     keeper.finish()
     if keeper.outside is not None and not found.rows:
@@ -253,7 +250,7 @@ class _ExposureKeeper:
         """Keep what is left."""
         self._keep(self.batch)
         self._keep(self.open)
-        self.found.added, self.found.changed, self.found.unchanged = self.tally
+        self.found.added, self.found.changed, self.found.unchanged = self.tally[:3]
 
     def _keep(self, rows: list[ExposureRow]) -> None:
         """Store rows and forget them."""

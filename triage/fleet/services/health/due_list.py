@@ -11,11 +11,11 @@ from triage.clock import read_utc_now
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
 from triage.domain.wire import Keywords, SentAs, Time, format_iso_utc
-from triage.fleet.services.kept import KeptValues
 from triage.fleet.services.record.record import list_probations_at
 from triage.fleet.store import checks as health
 from triage.fleet.store.checks import KeptCheck, Ran
 from triage.services.context import Context
+from triage.services.kept import KeptValues
 
 # Which check of a node is due: by its age, or because evidence asks for it.
 #

@@ -1,6 +1,5 @@
 """Results of checks come in: read by content, and kept for each part of a node."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,14 +15,14 @@ from triage.domain.caller import Caller
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth, CheckResult, Outcome
 from triage.domain.wire import Count, WireForm
-from triage.errors import Corrupt, Place, Unprocessable
+from triage.errors import Corrupt
 from triage.fleet.services.health.long_body import read_body_checks
 from triage.fleet.store import checks as health
-from triage.fleet.store import checks as stored
+from triage.fleet.store.exposure import Tally
 from triage.formats.health.check_format import MAX_BYTES
 from triage.formats.health.reading import Checks, NotUnderstood
 from triage.services.context import Context
-from triage.services.uploads.receive import read_plain_text
+from triage.services.uploads.receive import read_plain_text, refuse_body
 from triage.store import jobs
 
 # A node's bandwidth beside that of other nodes: weak evidence, a warning at most.
@@ -57,8 +56,8 @@ def hold_against_others(session: Session, cluster_id: int, results: Iterable[Che
     wanted = {_make_key(result.bandwidth) for result in results if result.bandwidth is not None}
     if not wanted:
         return 0
-    by_key: dict[_Key, list[stored.NodeBandwidth]] = {}
-    for row in stored.list_bandwidths(session, cluster_id, _CHECK, _MOST_NODES):
+    by_key: dict[_Key, list[health.NodeBandwidth]] = {}
+    for row in health.list_bandwidths(session, cluster_id, _CHECK, _MOST_NODES):
         if (key := _make_key(row.bandwidth)) in wanted:
             by_key.setdefault(key, []).append(row)
     changed = 0
@@ -68,39 +67,27 @@ def hold_against_others(session: Session, cluster_id: int, results: Iterable[Che
             outcome, detail, category = row.outcome, row.detail, row.category
             if row.node in usual and outcome is Outcome.PASS:
                 outcome, category = Outcome.WARN, str(Category.NVLINK)
-                detail = _describe_slow(row.bandwidth, usual[row.node], len(rows) - 1)
+                detail = _describe_slow(row.bandwidth, usual[row.node], len(rows))
             if (str(outcome), detail) != row.shown:
-                stored.show_result(session, row.row_id, outcome, detail, category)
+                health.show_result(session, row.row_id, outcome, detail, category)
                 changed += 1
     return changed
 
 
 def find_slow_nodes(gbps: Mapping[str, float]) -> dict[str, float]:
-    """Node -> the median of the others, in GB/s, for those that are clearly below it."""
+    """Node -> the median of all, in GB/s, for those that are clearly below it."""
     if len(gbps) <= _LEAST_OTHERS:
         return {}
-    ordered = sorted(gbps.values())
-    found: dict[str, float] = {}
-    for node, own in gbps.items():
-        middle = compute_median_without(ordered, bisect_left(ordered, own))
-        if own >= _BELOW * middle:
-            continue
-        scatter = median(abs(value - middle) for name, value in gbps.items() if name != node)
-        if own < middle - _DEVIATIONS * scatter:
-            found[node] = middle
+    usual = median(gbps.values())
+    scatter = median(abs(value - usual) for value in gbps.values())
+    bound = min(_BELOW * usual, usual - _DEVIATIONS * scatter)
+    found = {node: usual for node, own in gbps.items() if own < bound}
     return found if len(found) <= _MOST_SLOW * len(gbps) else {}
 
 
-def compute_median_without(ordered: Sequence[float], place: int) -> float:
-    """The median of ordered values, but for the one at ``place``."""
-    count = len(ordered) - 1
-    low, high = (count - 1) // 2, count // 2
-    return (ordered[low + (low >= place)] + ordered[high + (high >= place)]) / 2
-
-
-def _describe_slow(own: Bandwidth, usual: float, num_others: int) -> str:
+def _describe_slow(own: Bandwidth, usual: float, num_nodes: int) -> str:
     return (
-        f"bus bandwidth {own.gbps:.1f} GB/s, the median of {num_others} other nodes is"
+        f"bus bandwidth {own.gbps:.1f} GB/s, the median of {num_nodes} nodes is"
         f" {usual:.1f} GB/s ({own.test}, {_format_size(own.size_bytes)}, {own.num_ranks} ranks)"
     )
 
@@ -172,19 +159,19 @@ def take_checks(
             busbw_gbps=target.busbw_gbps,
         )
     except Corrupt as error:
-        raise _make_refusal(
+        raise refuse_body(
             f"cannot be read: {error}", "send the results of fewer nodes at once"
         ) from error
     if checks is None:
         from triage.formats.registry import CHECKS
 
-        raise _make_refusal(
+        raise refuse_body(
             "is no result of a check that is known here",
             "it may be one of: " + ", ".join(one.name for one in CHECKS),
         )
     if not checks.results:
         first = checks.not_understood[0].why if checks.not_understood else "nothing in it"
-        raise _make_refusal(
+        raise refuse_body(
             f"holds no result ({checks.format}): {first}", "send all that the tool prints"
         )
     now = read_utc_now()
@@ -193,9 +180,9 @@ def take_checks(
     for one in checks.results:
         by_node.setdefault(one.node or "", []).append(one)
     if not by_node:
-        raise _make_refusal("does not say which node it is of", "add ?node= with the node's name")
+        raise refuse_body("does not say which node it is of", "add ?node= with the node's name")
     if len(by_node) > _MOST_NODES:
-        raise _make_refusal(f"names more than {_MOST_NODES:,} nodes", "send less at once")
+        raise refuse_body(f"names more than {_MOST_NODES:,} nodes", "send less at once")
     caller.check(target.cluster, nodes=by_node)
     kept = _keep(ctx, cluster, by_node, now, caller.key_id)
     if kept.left_out:
@@ -223,14 +210,14 @@ def _keep(
     by_node: Mapping[str, Sequence[CheckResult]],
     now: datetime,
     key_id: str | None,
-) -> health.KeptResults:
+) -> Tally:
     """Keep results, some nodes at a time, so that others have their turn to write in between.
 
     What was kept when it breaks off is known when it comes again.
     """
     with ctx.database.writing() as session:
         cluster_id = jobs.cluster_key(session, cluster)
-    kept = health.KeptResults(0, 0, 0)
+    kept = Tally()
     for part in split_into_batches(sorted(by_node), _NODES_AT_ONCE):
         results = [one for name in part for one in by_node[name]]
         with ctx.database.writing() as session:
@@ -264,7 +251,3 @@ def _select_usable(checks: Checks, at: datetime | None, now: datetime) -> tuple[
     if nameless:
         listed = (*listed, NotUnderstood(None, f"{nameless:,} results of no node"))
     return replace(checks, results=tuple(kept), not_understood=listed), notes
-
-
-def _make_refusal(why: str, hint: str) -> Unprocessable:
-    return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))

@@ -7,18 +7,17 @@ runs.
 
 import json
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
-from itertools import chain
+from functools import partial
 from typing import Any, Final
 
+from triage.domain.answer_wire import make_reader
 from triage.domain.body import Body
-from triage.domain.category import Category
-from triage.domain.health import Bandwidth, CheckResult, Outcome
 from triage.errors import Corrupt
-from triage.formats.health.reading import Checks, NotUnderstood
+from triage.formats.health.reading import Checks
 from triage.sandbox.confinement.confine import confine, restrict
-from triage.sandbox.one_shot import Output, run_child
+from triage.sandbox.one_shot import run_child
 from triage.services.uploads.body import PeekedReader, read_first_bytes
 
 # `nvidia-smi -q` of sixteen GPUs has 150 KB; at worst this is some MB of objects.
@@ -28,6 +27,7 @@ DEADLINE_S: Final = 60.0
 _DIED: Final = "it takes more memory or time than such a report does: send fewer at once"
 _CHILD: Final = "triage.fleet.services.health.long_body"
 _ARTIFACT: Final = "body"
+_PIECE: Final = 1 << 20
 
 
 def read_body_checks(body: Body, *, node: str | None, busbw_gbps: float | None) -> Checks | None:
@@ -50,39 +50,19 @@ def read_body_checks(body: Body, *, node: str | None, busbw_gbps: float | None) 
     with run_child(
         _CHILD, PeekedReader(head, body), arguments=arguments, deadline_s=DEADLINE_S, died=_DIED
     ) as output:
-        return _unpack_output(output)
-
-
-def _unpack_output(output: Output) -> Checks:
-    """What the child answers: what is known of the report, then a result a line."""
-    lines = output.lines()
+        whole = b"".join(iter(partial(output.read, _PIECE), b""))
     try:
-        packed = json.loads(next(lines, b""))
-        packed["not_understood"] = tuple(NotUnderstood(**one) for one in packed["not_understood"])
-        return Checks(**packed, results=tuple(_unpack_result(json.loads(line)) for line in lines))
-    except (ValueError, KeyError, TypeError) as error:
+        found: Checks = make_reader(Checks)(json.loads(whole))
+    except ValueError as error:
         raise Corrupt(_DIED) from error
-
-
-def _unpack_result(packed: dict[str, Any]) -> CheckResult:
-    """A result as JSON held it."""
-    at, category, bandwidth = packed["at"], packed["category"], packed["bandwidth"]
-    return CheckResult(
-        **packed
-        | {
-            "outcome": Outcome(packed["outcome"]),
-            "at": None if at is None else datetime.fromisoformat(at),
-            "category": None if category is None else Category(category),
-            "bandwidth": None if bandwidth is None else Bandwidth(**bandwidth),
-        }
-    )
+    return found
 
 
 def main() -> int:
     """The child: ``python -m triage.fleet.services.health.long_body MEMORY_BYTES ASKED``.
 
-    ``ASKED`` is a JSON object. The body comes whole on stdin; stdout gets one line of JSON on the
-    report, then one a result.
+    ``ASKED`` is a JSON object. The body comes whole on stdin; stdout gets what was
+    read of it as JSON.
     """
     restrict(int(sys.argv[1]))
     confine(())
@@ -94,10 +74,7 @@ def main() -> int:
     if format_ is None:
         return 1
     found = format_.checks(body, _ARTIFACT, **asked)
-    about = asdict(replace(found, results=()))
-    del about["results"]
-    for one in chain([about], map(asdict, found.results)):
-        sys.stdout.write(json.dumps(one, default=datetime.isoformat) + "\n")
+    json.dump(asdict(found), sys.stdout, default=datetime.isoformat)
     return 0
 
 

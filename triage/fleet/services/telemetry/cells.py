@@ -17,8 +17,7 @@ A name is (metric, gpu, part); the last two are empty where there is none. An ho
 has some 20 bytes in it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -181,7 +180,6 @@ BRAKED: Final = "power_brake"
 _RECOVERED: Final = "link_recovery_growth"
 _ALONE_S: Final = 300.0
 _HOUR_S: Final = 3600.0
-_HOUR_NS: Final = 3_600_000_000_000
 GROWTHS: Final[Mapping[str, str]] = {
     Metric.ECC_DBE_TOTAL: "ecc_growth",
     Metric.ECC_SBE_TOTAL: "ecc_corrected_growth",
@@ -204,9 +202,6 @@ _RECOVERIES: Final = frozenset({
 # Errors since the driver was loaded are part of those since ever, where both are told.
 _EVER: Final = "aggregate"
 _SINCE_LOADED: Final = "volatile"
-# Step time, how many samples it is of, and inlet temperature: 24 numbers each.
-_ROWS: Final = 3
-_KIND: Final = "<f4"
 Last = Mapping[SeriesName, float]
 
 
@@ -219,8 +214,7 @@ def summarize_day(names: Sequence[SeriesName], cells: Cells, before: Last) -> di
     """The columns of a day, of cells that are sorted by series and hour; ``before`` are the last
     values of the day before, as far as known.
 
-    Minutes are summed over GPUs, growth over all parts. ``hours`` is step time and inlet
-    temperature by the hour, None where the day has neither.
+    Minutes are summed over GPUs, growth over all parts.
     """
     metrics = np.array([metric for metric, _, _ in names] or [""])
     of = metrics[cells["series"]]
@@ -233,10 +227,8 @@ def summarize_day(names: Sequence[SeriesName], cells: Cells, before: Last) -> di
             sums[GROWTHS[metric]] += grown
             sums[_RECOVERED] += grown if metric in _RECOVERIES else 0.0
     temperatures = cells["high"][of == Metric.GPU_TEMP_C]
-    inlet, step = cells[of == Metric.INLET_TEMP_C], cells[of == Metric.STEP_TIME_S]
+    inlet = cells[of == Metric.INLET_TEMP_C]
     mean_inlet = float(inlet["total"].sum() / inlet["count"].sum()) if len(inlet) else None
-    num_steps, step_s = _average_by_hour(step)
-    hours = np.asarray([step_s, num_steps, _average_by_hour(inlet)[1]], _KIND)
     return {
         "num_samples": int(cells["count"].sum()),
         "throttled_minutes": _sum_minutes(cells[of == SLOWED_DOWN]),
@@ -244,7 +236,6 @@ def summarize_day(names: Sequence[SeriesName], cells: Cells, before: Last) -> di
         "gpu_temp_max_c": float(temperatures.max()) if len(temperatures) else None,
         "inlet_mean_c": mean_inlet,
         **sums,
-        "hours": hours.tobytes() if len(step) or len(inlet) else None,
     }
 
 
@@ -254,19 +245,6 @@ def _sum_minutes(cells: Cells) -> float:
     between = np.maximum(cells["count"] - 1, 1)
     hold_s = np.where(cells["count"] > 1, span_s / between, _ALONE_S)
     return float(np.minimum(cells["total"] * hold_s, _HOUR_S).sum() / 60)
-
-
-def _average_by_hour(cells: Cells) -> tuple[Floats, Floats]:
-    """How many samples each hour of the day has, and their mean; NaN for an hour without."""
-    hour = cells["hour"] % DAY_HOURS
-    count = np.bincount(hour, cells["count"].astype(float), DAY_HOURS).astype(float)
-    return count, _divide(np.bincount(hour, cells["total"], DAY_HOURS).astype(float), count)
-
-
-def _divide(total: Floats, count: Floats) -> Floats:
-    mean = np.full(len(count), np.nan)
-    np.divide(total, count, out=mean, where=count > 0)
-    return mean
 
 
 def _compute_series_growth(names: Sequence[SeriesName], cells: Cells, before: Last) -> Floats:
@@ -293,41 +271,3 @@ def find_last_values(names: Sequence[SeriesName], cells: Cells) -> dict[SeriesNa
         for index, name in enumerate(names)
         if index in newest and is_counter(name[0])
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Hours:
-    """Hours of some days, in order of time; a value is NaN in an hour without a sample.
-
-    ``at_ns`` is the middle of the hour; ``num_steps`` how many samples of step time it has.
-    """
-
-    at_ns: Ints
-    step_s: Floats
-    num_steps: Floats
-    inlet_c: Floats
-
-
-def average_hours(rows: Iterable[tuple[int, bytes]]) -> Hours:
-    """The mean over nodes of each hour, of (day, its ``hours``) of any nodes and days.
-
-    Step time is weighted by its samples. Bytes of another length are passed over.
-    """
-    sums: dict[int, Floats] = {}
-    for day, data in rows:
-        if len(data) != _ROWS * DAY_HOURS * 4:
-            continue
-        step, count, inlet = np.frombuffer(data, _KIND).reshape(_ROWS, DAY_HOURS).astype(float)
-        told = np.isfinite(step) & (count > 0)
-        both = [np.where(told, step * count, 0.0), np.where(told, count, 0.0)]
-        rows_of_day = np.array([*both, np.nan_to_num(inlet), np.isfinite(inlet)])
-        sums[day] = sums[day] + rows_of_day if day in sums else rows_of_day
-    days = sorted(sums)
-    table = np.concatenate([np.zeros((4, 0)), *(sums[day] for day in days)], axis=1)
-    hours = (np.array(days, np.int64)[:, None] * DAY_HOURS + np.arange(DAY_HOURS)).ravel()
-    return Hours(
-        at_ns=hours * _HOUR_NS + _HOUR_NS // 2,
-        step_s=_divide(table[0], table[1]),
-        num_steps=table[1],
-        inlet_c=_divide(table[2], table[3]),
-    )

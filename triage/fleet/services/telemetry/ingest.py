@@ -18,10 +18,9 @@ from triage.domain.batched import split_into_batches
 from triage.domain.caller import Caller
 from triage.domain.hardware import HardwareKind, PartIdentity, make_part_identity
 from triage.domain.wire import Count, WireForm
-from triage.errors import ArtifactError, Place, Unprocessable
+from triage.errors import ArtifactError
 from triage.fleet.domain.exposure import MOST_GPUS_OF_NODE, PartSeen
 from triage.fleet.services.exposure.writer import ExposureWriter
-from triage.fleet.services.kept import KeptValues
 from triage.fleet.services.telemetry.cells import (
     Cells,
     SeriesName,
@@ -37,7 +36,8 @@ from triage.fleet.services.telemetry.summary import NodeDay, OneDay, Summary
 from triage.fleet.store import telemetry
 from triage.parsers.telemetry.samples import GpuHomes, Samples, Tally
 from triage.services.context import Context
-from triage.services.uploads.receive import peek_body
+from triage.services.kept import KeptValues
+from triage.services.uploads.receive import peek_body, refuse_body
 from triage.store import jobs
 
 # Clocks that are ahead by more are wrong.
@@ -115,7 +115,7 @@ def take_telemetry(
 
     format_ = identify_telemetry(head)
     if format_ is None:
-        raise _make_refusal(
+        raise refuse_body(
             "is no telemetry that is known here",
             "send a scrape of an exporter, an answer of the Prometheus API, nvidia-smi's CSV, or"
             " a table with a column of times",
@@ -125,11 +125,11 @@ def take_telemetry(
         batches = format_.read_samples(body.read, tally, target.node)
         summary, num_days = summarize_batches(ctx, target, batches)
     except ArtifactError as error:
-        raise _make_refusal(
+        raise refuse_body(
             f"cannot be read: {error}", "check the file, and send it again"
         ) from error
     if not summary.kept and not summary.repeated:
-        raise _make_refusal(_explain_no_sample(tally, summary), "nothing of it was kept")
+        raise refuse_body(_explain_no_sample(tally, summary), "nothing of it was kept")
     first_at, last_at = _convert_moment(summary.first_us), _convert_moment(summary.last_us)
     if first_at is not None and last_at is not None:
         key_id = target.caller.key_id
@@ -179,7 +179,7 @@ def summarize_batches(
         summary.add(batch)
         caller.check(target.cluster, nodes=filter(None, summary.node_numbers))
         if len(summary.node_numbers) > _MOST_NODES:
-            raise _make_refusal(f"names more than {_MOST_NODES:,} nodes", "send less at once")
+            raise refuse_body(f"names more than {_MOST_NODES:,} nodes", "send less at once")
         if summary.full:
             written |= _put(ctx, cluster_id, summary, caller.key_id)
     written |= _put(ctx, cluster_id, summary, caller.key_id)
@@ -285,10 +285,6 @@ def _explain_no_sample(tally: Tally, summary: Summary) -> str:
 
 def _convert_moment(us: int | None) -> datetime | None:
     return None if us is None else datetime.fromtimestamp(us / 1e6, UTC)
-
-
-def _make_refusal(why: str, hint: str) -> Unprocessable:
-    return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))
 
 
 def _keep_gpus(

@@ -39,13 +39,10 @@ MOST_CELLS: Final = 500_000
 MOST_SERIES: Final = 200_000
 # Sixteen GPUs with eighteen links each, and all that is measured of them, have 2,000.
 MOST_OF_NODE: Final = 8_192
-OF_NOBODY: Final = ""
 # As for nodes everywhere; what is longer is no name.
 _MOST_NAME: Final = 256
 # No sensor shows more; sums of hours stay exact.
 _MOST_VALUE: Final = 1e15
-# What belongs to a cluster where no node is named: a job's step time.
-_SHARED: Final = frozenset({Metric.STEP_TIME_S})
 NodeDay = tuple[str, int]
 OneDay = tuple[NodeDay, list[SeriesName], Cells]
 """A day of a node: the names of its series, and its cells."""
@@ -159,14 +156,12 @@ class Summary:
 
     def _number(self, key: SeriesKey) -> int:
         """The number of a series, -1 for one that is nobody's."""
-        node = key.node or OF_NOBODY
-        if not node and key.metric not in _SHARED:
-            return -1
+        node = key.node or ""
         gpu, part = key.gpu or "", key.part or ""
         longest = max(len(node), len(gpu), len(part))
-        if longest > _MOST_NAME or not (node + gpu + part).isprintable():
+        if not node or longest > _MOST_NAME or not (node + gpu + part).isprintable():
             return -1
-        if key.rack and node and len(key.rack) <= _MOST_NAME:
+        if key.rack and len(key.rack) <= _MOST_NAME:
             self.racks[node] = key.rack
         if key.metric is Metric.THROTTLE_REASONS:
             first = self._number_name(node, (SLOWED_DOWN, gpu, part))

@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class KeptValues(Generic[K, V]):
-    """The newest ``most`` values of each database, by key; safe among threads."""
+    """The ``most`` values of each database that were asked for last, by key; safe among threads."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -27,7 +27,10 @@ class KeptValues(Generic[K, V]):
     def find(self, database: Database, key: K, *, within_s: float) -> V | None:
         """What was kept no longer ago than that."""
         with self._turn:
-            kept = self._kept.get(database, OrderedDict()).get(key)
+            values = self._kept.get(database, OrderedDict())
+            kept = values.get(key)
+            if kept is not None:
+                values.move_to_end(key)
         return None if kept is None or time.monotonic() - kept[0] > within_s else kept[1]
 
     def find_or_make(
@@ -42,7 +45,7 @@ class KeptValues(Generic[K, V]):
             return found
 
     def keep(self, database: Database, key: K, value: V) -> None:
-        """Keep the newest value; the oldest one goes where there are too many."""
+        """Keep the newest value; the one goes that was not asked for longest."""
         with self._turn:
             kept = self._kept.setdefault(database, OrderedDict())
             kept[key] = (time.monotonic(), value)
