@@ -17,8 +17,10 @@ from tests.support.job_folders import (
     steps,
     watchdogs,
 )
+from tests.support.weighing import row
 from triage.analysis.facts.fate_of_jobs import OwnJob, own_job
 from triage.domain.job import Job
+from triage.parsers.logs.logset import LogFile, LogKind
 
 KERNELS = {f"nodes/{host}/kernel.log": kernel(host) for host in HOSTS}
 XID_79 = f"NVRM: Xid (PCI:{BUSES[2]}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off."
@@ -56,6 +58,36 @@ def test_it_beats_no_gpu_that_fell_off(tmp_path: Path, fate: str, own: str) -> N
 
     assert [(node, part) for node, _, part in ended_by(wire)] == [("cn03", "gpu")]
     assert "7777" not in wire["verdict"]["summary"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "srun: Terminating StepId=5150.0",
+        "srun: Terminating job step 5150.0",
+        f"slurmstepd-cn01: error: *** STEP 5150.0 ON cn01 CANCELLED AT {AT} ***",
+    ],
+)
+def test_the_launcher_says_at_its_end_whose_log_it_is(tmp_path: Path, end: str) -> None:
+    files = {
+        **KERNELS,
+        "slurmctld.log": [FATES[0].format("7777")],
+        "job.log": [*steps(), *watchdogs(range(16)), end],
+    }
+
+    wire = said(tmp_path, files, facts(job_id=None))
+
+    assert wire["verdict"]["category"] != "host_maintenance"
+    assert "7777" not in wire["verdict"]["summary"]
+
+
+def test_launchers_of_two_jobs_say_nothing_of_it() -> None:
+    rows = [row(text=f"srun: Terminating StepId={k}.0", artifact="job.log") for k in (5150, 7777)]
+    logs = [LogFile("job.log", LogKind.JOB)]
+
+    assert own_job(Job(), logs, (), rows[:1]).numbers == {"5150"}
+    assert own_job(Job(), logs, (), rows).numbers == set()
+    assert own_job(Job(job_id="12"), logs, (), rows[:1]).numbers == {"12"}
 
 
 @pytest.mark.parametrize("fate", FATES)

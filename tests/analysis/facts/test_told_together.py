@@ -74,6 +74,26 @@ def test_a_server_that_is_not_lost_for_good(tmp_path: Path, how: str) -> None:
     assert ended_by(wire) == []
 
 
+NO_NAME = (
+    f"{DAY}T{at(0.0)} [rank{{}}]: requests.exceptions.ConnectionError:"
+    " http://scorer:8000/score: [Errno -3] Temporary failure in name resolution"
+)
+
+
+@pytest.mark.parametrize(("ranks", "nodes"), [((2, 9), []), ((2, 3, 9), []), ((2, 3), ["cn01"])])
+def test_a_service_that_two_nodes_cannot_reach_is_on_neither(
+    tmp_path: Path, ranks: tuple[int, ...], nodes: list[str]
+) -> None:
+    job = [*init_lines(), *steps(), *(NO_NAME.format(rank) for rank in ranks)]
+    files = {**KERNELS, "job.log": [*job, *watchdogs(set(range(16)) - {*ranks})]}
+
+    wire = said(tmp_path, files, facts())
+
+    assert wire["verdict"]["category"] == "dependency"
+    assert named(wire) == nodes
+    assert ended_by(wire) == []
+
+
 BOOT = "Linux version 6.5.0-1024-x (build@h) (gcc 12.3.0) #24 SMP"
 
 

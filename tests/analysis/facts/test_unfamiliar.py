@@ -316,6 +316,15 @@ def test_who_looked_into_the_stop_tells_of_one_node(
     assert heard(tell(text, node, at_s, Category.GPU_THERMAL)) == nodes
 
 
+def test_where_an_error_that_no_line_places_was_is_found_out_later() -> None:
+    fatal = of(Category.HOST_OOM, Kind.PYTHON, None, also=(Category.HOST_MEMORY,))
+    told = tell("n3: uncorrectable in a dimm, swap it", "n3", 1500.0, Category.HOST_MEMORY)
+    sure = replace(told, fields={"score": "0.95"})
+    assert heard(sure, known=(fatal,)) == ["n3"]
+    assert heard(told, known=(fatal,)) == []
+    assert heard(replace(sure, category=Category.NIC), known=(fatal,)) == []
+
+
 def test_what_a_node_prints_itself_after_the_stop_is_not_found_out() -> None:
     own = tell("n3: the card is out of its wits", "n3", 1500.0, Category.NIC)
     assert heard(replace(own, fields={**own.fields, BY_FILE: "1"})) == []

@@ -3,7 +3,8 @@
 A controller's log, a node's log and the events of a cluster tell of every job that ran there. A
 line that names a job by its number, or a pod, is about that one; so is the kill for want of memory
 that names the group of a job, and every line of that kill. Which one is ours stands in
-``job.json``, at the head of the job's own log, or in the names of its hosts and folders.
+``job.json``, at the head of the job's own log, in what its launcher says, or in the names of its
+hosts and folders.
 """
 
 import re
@@ -36,6 +37,11 @@ _ABOUT_A_POD: Final = compile_re(
 )
 # slurm-4711.out, slurm-4711_3.out
 _IN_NAME: Final = compile_re(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
+# srun: Terminating StepId=4711.0, slurmstepd: error: *** STEP 4711.0 ON n7 CANCELLED AT ...
+_OWN_STEP: Final = compile_re(
+    r"\b(?:srun|slurmstepd)(?:-\S{1,80})?: .{0,60}?\b(?:StepId=|STEP |job step |JOB )"
+    r"(?P<id>\d{1,12})\b"
+)
 # /slurm/uid_1000/job_4799/step_0, /system.slice/slurmstepd.scope/job_4799/step_0/user/task_3
 _GROUP_OF_A_JOB: Final = compile_re(r"/job_(?P<id>\d{1,12})(?![\w.-])")
 _UID: Final = r"[0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}"
@@ -76,8 +82,14 @@ class OwnJob:
         return any(pod == word or pod.startswith(f"{word}-") for word in self.words)
 
 
-def own_job(facts: Job, files: Iterable[LogFile], hosts: Collection[str]) -> OwnJob:
-    """The numbers and names of this job; ``hosts`` are the names of its nodes."""
+def own_job(
+    facts: Job, files: Sequence[LogFile], hosts: Collection[str], rows: Iterable[Evidence] = ()
+) -> OwnJob:
+    """The numbers and names of this job; ``hosts`` are the names of its nodes.
+
+    Where neither the facts nor the head of a log tell its number, the launcher in its own log does
+    by what it says of its step among ``rows``.
+    """
     numbers = {file.job_id for file in files if file.job_id}
     numbers |= {found[1] for file in files if (found := _IN_NAME.search(file.artifact)) is not None}
     own = facts.job_id or ""
@@ -86,6 +98,11 @@ def own_job(facts: Job, files: Iterable[LogFile], hosts: Collection[str]) -> Own
         numbers.add(own)
     elif own:
         words.add(own)
+    if not numbers:
+        logs = {file.artifact for file in files if file.of_a_job}
+        steps = {found["id"] for row in rows if row.artifact in logs
+                 and (found := _OWN_STEP.search(row.text)) is not None}  # fmt: skip
+        numbers |= steps if len(steps) == 1 else set()
     uids = {
         _plain_uid(found["uid"])
         for file in files

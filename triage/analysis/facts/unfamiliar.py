@@ -215,7 +215,7 @@ def _select_of_same_cause(
         if row.node is not None
         and row.category in causes
         and is_sure_reading(row)
-        and stop.of(row) is When.AT
+        and (Trait.FOUND_OUT in row.traits or stop.of(row) is When.AT)
     ]
 
 

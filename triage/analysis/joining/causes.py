@@ -277,9 +277,10 @@ def _find_reached_place(category: Category, place: Place, rows: Sequence[Evidenc
     reached = sorted({node for row in rows for node in _list_reached_nodes(row)})
     if reached:
         return Outside(tuple(reached))
-    # A file server that does not answer is not in the node that waits for it.
-    served = category is Category.STORAGE and any(
-        row.blame is Blame.SHARED and not row.weak for row in rows
+    # A server that does not answer is not in the node that waits for it.
+    served = category in (Category.STORAGE, Category.DEPENDENCY) and any(
+        row.blame is Blame.SHARED and (not row.weak or Trait.TOLD_TOGETHER in row.traits)
+        for row in rows
     )
     if served and not isinstance(place, Unplaced):
         return Outside((place.node,) if isinstance(place, AtNode) else ())

@@ -44,6 +44,13 @@ def with_unplaced(
         at = at or [
             home for home in weak[cause.category] if _is_same_moment(cause, causes[home], stop)
         ]
+        # What a process leaves open is what was found out of one node after the stop.
+        at = at or [
+            home
+            for category in sorted({cause.category, *left_open})
+            for home in weak[category]
+            if any(Trait.FOUND_OUT in row.traits for row in causes[home].rows)
+        ]
         if isinstance(cause.place, AtRank):
             at = [home for home in at if not placement.ranks_on(causes[home].node or "")]
         if len(at) == 1:

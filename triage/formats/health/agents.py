@@ -40,8 +40,10 @@ _MAX_NODE: Final = 256
 # what was told before, and accuses nobody. What is not fatal warns. An event of our own that comes
 # back is listed as skipped: it is our conclusion, and no evidence.
 
-# What stands around events: CloudEvents, answers of its database and of its API.
-_AROUND: Final = ("data", "healthEvent", "healthevent", "events", "items", "healthEvents")
+# What stands around events: CloudEvents, answers of its database and of its API, its own log.
+_AROUND: Final = (
+    "data", "event", "healthEvent", "healthevent", "HealthEvent", "events", "items", "healthEvents"
+)  # fmt: skip
 _MAX_DEPTH: Final = 6
 # Actions by number, where a program prints no name of them.
 _NO_ACTION: Final = frozenset({"NONE", "0"})
@@ -97,8 +99,22 @@ def _read_event(event: _Json, reading: Reading) -> None:
         reading.add(
             check_name("nvsentinel", name), outcome, part, detail, category, 1,
             node=find_text(event, "nodeName")[:_MAX_NODE] or None,
-            at=parse_zoned_time(find_text(event, "generatedTimestamp")),
+            at=_read_time(event.get("generatedTimestamp")),
         )  # fmt: skip
+
+
+def _read_time(said: object) -> datetime | None:
+    """The time of an event: in words, or in parts, as the program's own log has it."""
+    if isinstance(said, Mapping):
+        return _read_seconds(said.get("seconds"))
+    return parse_zoned_time(said) if isinstance(said, str) else None
+
+
+def _read_seconds(said: object) -> datetime | None:
+    """A time in seconds since the epoch; None for what is none of this century."""
+    if isinstance(said, bool) or not isinstance(said, int | float) or not 1e9 < said < 4e9:
+        return None
+    return datetime.fromtimestamp(said, UTC)
 
 
 def _list_event_gpus(event: _Json) -> list[str | None]:
@@ -129,13 +145,10 @@ def read_gcm_records(text: str, reading: Reading) -> None:
             complaint = (
                 classify_plain_words(f"{check} {wording}") if outcome in BAD else Complaint()
             )
-            end = record.get("end_time")
-            number = isinstance(end, int | float) and not isinstance(end, bool)
-            seconds = end if number and 1e9 < (end or 0) < 4e9 else None
             reading.add(
                 check_name("gcm", check.removeprefix("check ")), outcome, complaint.gpu, wording,
                 complaint.category, 1, node=find_text(record, "node")[:_MAX_NODE] or None,
-                at=None if seconds is None else datetime.fromtimestamp(seconds, UTC),
+                at=_read_seconds(record.get("end_time")),
             )  # fmt: skip
 
 

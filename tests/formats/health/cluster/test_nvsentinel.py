@@ -32,6 +32,26 @@ def test_an_event_is_the_same_in_all_its_wrappings(wrapped):
     assert result.at.isoformat() == "2026-11-21T03:14:00.118402+00:00"
 
 
+def test_its_own_log_prints_the_time_in_parts():
+    event = health_event(generatedTimestamp={"seconds": 1795230840, "nanos": 118402339})
+    line = {"time": "2026-11-21T03:14:01.5Z", "level": "INFO", "event": {"HealthEvent": event}}
+    checks = checks_of(json.dumps(line) + "\n")
+
+    assert checks is not None
+    (result,) = checks.results
+    assert (result.check, str(result.outcome)) == (CHECK, "fail")
+    assert result.at is not None
+    assert result.at.timestamp() == 1795230840
+
+
+@pytest.mark.parametrize("said", [{}, {"seconds": "1795230840"}, {"seconds": 1e300}, [1], True])
+def test_a_time_that_is_none_leaves_an_event_undated(said):
+    checks = checks_of(json.dumps(health_event(generatedTimestamp=said)))
+
+    assert checks is not None
+    assert [one.at for one in checks.results] == [None]
+
+
 def test_events_may_stand_one_a_line():
     text = "\n".join(json.dumps(health_event(nodeName=f"n{k}")) for k in range(3)) + "\n"
     checks = checks_of(text)
@@ -52,6 +72,7 @@ def test_events_may_stand_one_a_line():
         ({"errorCode": ["48"]}, ("fail", "gpu_hbm")),
         ({"errorCode": ["45"]}, ("warn", "software_user")),  # the driver's own consequence
         ({"errorCode": ["DCGM_FR_NVLINK_DOWN"]}, ("fail", "nvlink")),
+        ({"errorCode": ["DCGM_FR_SXID_ERROR"]}, ("fail", "nvlink")),
         ({"errorCode": [], "message": "NVLink error on GPU 3"}, ("fail", "nvlink")),
         ({"errorCode": None, "message": "", "checkName": "X"}, ("fail", "gpu")),
     ],
