@@ -32,8 +32,12 @@ def read_signal(number: int) -> Reading:
         case 9:
             return Reading(role=ROOT, category=Category.HOST_OOM, weak=True)
         case 7:  # a page behind which is nothing: of shared memory, of a bad DIMM, of a file
-            also = (Category.HOST_MEMORY, Category.STORAGE)
-            return Reading(role=ROOT, category=Category.HOST_OOM, also=also, weak=False)
+            return Reading(
+                role=ROOT,
+                category=Category.HOST_OOM,
+                also=(Category.HOST_MEMORY, Category.STORAGE),
+                weak=False,
+            )
         case 11:
             category, also = Category.SOFTWARE_FRAMEWORK, (Category.SOFTWARE_USER,)
             return Reading(role=ROOT, category=category, also=also, weak=False)
