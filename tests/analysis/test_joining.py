@@ -366,3 +366,17 @@ def test_a_weak_line_at_the_stop_makes_no_news_of_a_fault_of_another_day(
     assert (culprits(old), old.verdict.cordon) == ([], ())
     now = answer(row("n3", 1.0), line)
     assert (culprits(now), now.verdict.cordon) == (["n3"], ("n3",))
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_the_reader_alone_places_an_error_only_possibly(*, learned: bool) -> None:
+    fatal = of(Category.HOST_OOM, Kind.PYTHON, None, also=(Category.HOST_MEMORY,))
+    told = of(Category.HOST_MEMORY, Kind.MEMORY, "n3", weak=learned)
+    if learned:
+        fields = {"score": "0.95", "like": "a tool"}
+        told = replace(told, traits={Trait.UNFAMILIAR, Trait.FOUND_OUT}, fields=fields)
+    said = answer(fatal, told)
+
+    assert [(one.node, one.category) for one in said.suspects] == [("n3", Category.HOST_MEMORY)]
+    assert culprits(said) == ([] if learned else ["n3"])
+    assert not learned or said.verdict.confidence <= 0.6

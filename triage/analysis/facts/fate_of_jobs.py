@@ -27,8 +27,8 @@ from triage.parsers.logs.logset import LogFile, LogSet
 # 4711, 4711_3, 4711[3], 4711+1, 4711.0, 4711_3(4715), 8812.pbs-server
 _JOB: Final = r"(?P<id>\d{1,12}(?:_\d{1,9}|\[\d{1,9}\]|\+\d{1,4})?)(?:\((?P<raw>\d{1,12})\))?"
 _ABOUT_A_JOB: Final = compile_re(
-    rf"(?:\bJob_?I[dD][ =:]{{1,2}}|\bStepId=|\bjob_?id[ =:]{{1,2}}|\b(?:[Jj]obs?|JOB|STEP|;Job;)"
-    rf"[ ;=:#]{{0,2}}<?){_JOB}(?![\w%])"
+    r"(?:\bJob_?I[dD][ =:]{1,2}|\bStepId=|\bjob_?id[ =:]{1,2}"
+    rf"|\b(?:[Jj]obs?(?: step)?|JOB|STEP|;Job;)[ ;=:#]{{0,2}}<?){_JOB}(?![\w%])"
 )
 _ABOUT_A_POD: Final = compile_re(
     r"\bpod/(?P<pod>[a-z0-9][\w.-]{1,252})|\b[Pp]ods? (?:[a-z0-9][\w-]{0,62}/)?"
@@ -37,11 +37,8 @@ _ABOUT_A_POD: Final = compile_re(
 )
 # slurm-4711.out, slurm-4711_3.out
 _IN_NAME: Final = compile_re(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
-# srun: Terminating StepId=4711.0, slurmstepd: error: *** STEP 4711.0 ON n7 CANCELLED AT ...
-_OWN_STEP: Final = compile_re(
-    r"\b(?:srun|slurmstepd)(?:-\S{1,80})?: .{0,60}?\b(?:StepId=|STEP |job step |JOB )"
-    r"(?P<id>\d{1,12})\b"
-)
+# What these say in the job's own log is about it.
+_LAUNCHER: Final = compile_re(r"\b(?:srun|slurmstepd)(?:-\S{1,80})?: ")
 # /slurm/uid_1000/job_4799/step_0, /system.slice/slurmstepd.scope/job_4799/step_0/user/task_3
 _GROUP_OF_A_JOB: Final = compile_re(r"/job_(?P<id>\d{1,12})(?![\w.-])")
 _UID: Final = r"[0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}"
@@ -100,8 +97,8 @@ def own_job(
         words.add(own)
     if not numbers:
         logs = {file.artifact for file in files if file.of_a_job}
-        steps = {found["id"] for row in rows if row.artifact in logs
-                 and (found := _OWN_STEP.search(row.text)) is not None}  # fmt: skip
+        told = [row.text for row in rows if row.artifact in logs and _LAUNCHER.search(row.text)]
+        steps = {found["id"] for text in told if (found := _ABOUT_A_JOB.search(text)) is not None}
         numbers |= steps if len(steps) == 1 else set()
     uids = {
         _plain_uid(found["uid"])

@@ -233,9 +233,11 @@ def list_bounds_by_part(cause: Hypothesis, stop: Stop) -> Iterable[Bound]:
     """What its own lines leave open of the part, whoever waits for its place."""
     familiar = [row for row in cause.rows if Trait.UNFAMILIAR not in row.traits]
     proven = [claim for claim in cause.claims if is_proven_by_records(claim)]
-    told = any(is_firm_now(row, stop) for row in familiar) or len(familiar) == len(cause.rows)
+    # A line without a node tells the cause, and not the place that the reader gave it.
+    telling = [row for row in familiar if row.node is not None or cause.node is None]
+    told = any(is_firm_now(row, stop) for row in telling) or len(familiar) == len(cause.rows)
     if not told and not any(claim.category is cause.category for claim in proven):
-        seconded = familiar or proven or cause.votes >= MANY_VOTES
+        seconded = telling or proven or cause.votes >= MANY_VOTES
         yield Bound.UNFAMILIAR if seconded else Bound.UNFAMILIAR_ALONE
     if cause.category is Category.GPU and all(map(may_be_of_a_program, cause.rows)):
         yield Bound.GPU_OR_PROGRAM
