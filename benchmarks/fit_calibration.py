@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from benchmarks.campaign_cases import Expected, folder_cases, weighed_of
+from benchmarks.campaign_cases import folder_cases, weighed_of
+from benchmarks.campaign_outcome import held, judged
+from benchmarks.reliability_picture import expected_error
 from triage.analysis.joining.calibration import GRID, TABLE, Sort, calibrate, classify_answer
-from triage.analysis.joining.verdict import Decision
-from triage.domain.category import Role, VerdictKind
+from triage.domain.wire import convert_to_wire
 
-_BINS = 10
 # A sort of answer that came up less often says nothing of itself.
 _LEAST = 12
 _PRIOR = 3.0
@@ -38,29 +38,19 @@ class Outcome:
     right: bool
 
 
-def judge_answer(decision: Decision, right: Expected) -> bool:
-    """Whether an answer names the right node first, or nobody where nobody is to blame, and an
-    accepted category.
-    """
-    verdict, suspects = decision.verdict, decision.suspects
-    if right.healthy:
-        return verdict.kind is VerdictKind.HEALTHY
-    convicted = {one.node for one in suspects if one.role is Role.CULPRIT}
-    if right.nobody:
-        named = convicted <= right.nodes
-    else:
-        named = bool(suspects) and suspects[0].node in right.nodes
-    return named and str(verdict.category) in right.categories
-
-
 def collect_outcomes(folder: str) -> list[Outcome]:
     """The outcomes of one generator, by what was believed before calibration."""
     found = []
     for path in map(Path, folder.split(",")):
         for case, right in folder_cases(path):
             joined = weighed_of(case).joined
-            sort = classify_answer(joined.decision.verdict, joined.decision.suspects)
-            found.append(Outcome(sort, joined.believed, judge_answer(joined.decision, right)))
+            verdict, suspects = joined.decision.verdict, joined.decision.suspects
+            report = {
+                "verdict": convert_to_wire(verdict),
+                "suspects": [convert_to_wire(one) for one in suspects],
+            }
+            ((_, is_right),) = held([judged(report, right, 0.0)])
+            found.append(Outcome(classify_answer(verdict, suspects), joined.believed, is_right))
     return found
 
 
@@ -84,15 +74,6 @@ def fit_table(outcomes: Iterable[Outcome]) -> dict[Sort, list[float]]:
     return table
 
 
-def compute_error(printed: Iterable[float], right: Iterable[bool]) -> float:
-    """The expected calibration error, over ten bins."""
-    bins: dict[int, list[tuple[float, bool]]] = defaultdict(list)
-    for value, hit in zip(printed, right, strict=True):
-        bins[min(int(value * _BINS), _BINS - 1)].append((value, hit))
-    total = sum(map(len, bins.values()))
-    return sum(abs(sum(v - hit for v, hit in ones)) for ones in bins.values()) / max(total, 1)
-
-
 def main() -> None:
     """Measure, fit, print, and write where that is asked."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -105,9 +86,10 @@ def main() -> None:
     learned = [one for name, ones in found.items() if name != options.leave_out for one in ones]
     table = fit_table(learned)
     for name, ones in found.items():
-        right = [one.right for one in ones]
-        before = compute_error([one.believed for one in ones], right)
-        after = compute_error([calibrate(one.believed, one.sort, table) for one in ones], right)
+        before = expected_error([(one.believed, one.right) for one in ones])
+        after = expected_error(
+            [(calibrate(one.believed, one.sort, table), one.right) for one in ones]
+        )
         left = " (left out)" if name == options.leave_out else ""
         print(f"{name}{left}: {len(ones)} answers, error {before:.3f} -> {after:.3f}")
     for sort, row in table.items():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.fit_calibration import Outcome, compute_error, fit_table
+from benchmarks.fit_calibration import Outcome, fit_table
 from tests.support.weighing import answer, row
 from triage.analysis.joining.calibration import Sort, calibrate, classify_answer
 
@@ -46,5 +46,3 @@ def test_a_fit_learns_how_often_answers_are_right() -> None:
     table = fit_table(outcomes)
     assert table[Sort.OPEN][5] == pytest.approx(0.8, abs=0.05)
     assert Sort.CONVICTED not in table
-    assert compute_error([0.45] * 200, [one.right for one in outcomes]) == pytest.approx(0.35)
-    assert compute_error([0.8] * 200, [one.right for one in outcomes]) == pytest.approx(0.0)
