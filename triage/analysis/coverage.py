@@ -75,7 +75,8 @@ def build_coverage(
         + sum(row.count for row in unread),
         notes=tuple(all_notes),
         unread_examples=tuple(
-            UnreadLine(row.text, row.artifact, row.line, row.at) for row in unread[:_MAX_EXAMPLES]
+            UnreadLine(row.text, row.artifact, row.line, row.at, row.node)
+            for row in unread[:_MAX_EXAMPLES]
         ),
     )
 

@@ -116,6 +116,7 @@ class UnreadLine(WireForm):
     artifact: str
     line: int | None = None
     at: datetime | None = None
+    node: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
