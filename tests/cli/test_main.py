@@ -43,7 +43,7 @@ EXAMPLES = (
     "node", "launch", "mcp", "fleet report", "fleet nodes", "fleet plan",
     "fleet import",
     "fleet isolate", "fleet simulate", "fleet repairs", "fleet parts", "signatures check",
-    "signatures learn",
+    "signatures labels", "signatures learn",
 )  # fmt: skip
 NO_EXAMPLES = (
     "act approve", "act drain", "act exclude", "act list",

@@ -21,7 +21,7 @@ from triage.client.store import COUNTED, TABLES
 from triage.domain.states import WorkKind
 from triage.errors import UsageError
 
-KINDS = ("incidents", "suspects", "evidence", "labelled")
+KINDS = ("incidents", "suspects", "evidence", "labelled", "labels")
 
 
 @pytest.fixture(scope="module")

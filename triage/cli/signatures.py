@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.options import make_group, take
+from triage.cli.ask import CaFile, TokenFile, Url, open_client
+from triage.cli.options import make_group, parse_since_time, take
 
 HELP = """
 Work with signatures of your own: lines that your team knows, without code.
@@ -49,6 +50,50 @@ def check(
     for row in rows:
         before = ", ".join(row.before) or "-"
         typer.echo(f"{row.id:<{width}}  {row.num_hits:>4}  {row.num_missed:>6}  {before}")
+    return 0
+
+
+@app.command("labels")
+def print_labels(
+    incidents: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="INCIDENT", help="Ids; all since a time where none is given."),
+    ] = None,
+    since: Annotated[str, take("TIME", "Opened since: 6h or 30d ago, or RFC 3339.")] = "90d",
+    url: Url = "",
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> int:
+    """Print lines of resolved incidents for `learn`, with what they turned out to be.
+
+    These are lines about the stop that nobody could place, or that the reader took
+    for something else, of the node that was named and of no node. Read them through:
+    not every line that is printed beside a fault tells it.
+
+    \b
+    Example:
+      triage signatures labels --since 30d > ours.tsv
+
+    \b
+    Exit status: 0 all are printed; 2 an incident is not there or not resolved, or
+    the service refuses.
+    """
+    from triage.client.labels import choose_label
+    from triage.render.words.clean import format_one_line
+
+    with open_client(url, token_file, ca_file) as client:
+        for facts, lines in client.list_labels(incidents or (), since=parse_since_time(since)):
+            said = facts["resolution"]
+            on = "" if said["node"] is None else f" on {said['node']}"
+            head = f"{facts['id']}: resolved as {said['category']}{on} by {said['by']}; "
+            if not lines:
+                is_told = choose_label(said["category"]) is not None
+                why = "no line to learn from" if is_told else "no line alone tells that: skipped"
+                typer.echo(format_one_line(head + why), err=True)
+                continue
+            typer.echo(f"# {format_one_line(head)} delete what does not tell it")
+            for line in lines:
+                typer.echo(f"{line.label}\t{line.program}\t{line.text}")
     return 0
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from httpx2 import BaseTransport
     from pandas import DataFrame
 
+    from triage.reader.corpus import LabelledLine
+
 
 class NodeActs:
     """The acts of a service. Each method raises what :class:`triage.client.Client` raises."""
@@ -372,6 +374,28 @@ class Client:
             build_incident_path(str(incident_id), "resolution"), given
         )
         return kept
+
+    def list_labels(
+        self, incident_ids: Sequence[str | int] = (), *, since: datetime | None = None
+    ) -> Iterator[tuple[Mapping[str, Any], "list[LabelledLine]"]]:
+        """These incidents, else all resolved ones that were opened ``since``, newest first, each
+        with the lines that the reader can learn of it.
+
+        Raises :class:`UsageError` for one of these that is not resolved.
+        """
+        from triage.client.labels import list_labels
+        from triage.client.store import ServiceIncidents
+
+        found = [self.incident(one).facts for one in dict.fromkeys(incident_ids)]
+        for facts in found:
+            if not facts.get("resolution"):
+                raise UsageError(
+                    f"incident {facts['id']} is not resolved: say what it was on its page, or by"
+                    f" POST /v1/incidents/{facts['id']}/resolution"
+                )
+        if not incident_ids:
+            found = self.incident_rows({"since": since}, limit=None)
+        return list_labels(found, ServiceIncidents(self._transport))
 
     def _facts_of(self, incident_id: str) -> Mapping[str, Any]:
         try:

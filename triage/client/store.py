@@ -2,15 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypedDict, Unpack
 
 from triage.client.incident import build_incident_path
+from triage.client.labels import EvidenceSource, list_labels
 from triage.client.transport import Transport
 from triage.clock import read_utc_now
 from triage.domain.batched import split_into_batches
 from triage.domain.evidence import EvidenceRole, Kind
+from triage.errors import Conflict
 from triage.render.data.tables import EVIDENCE, build_table, parse_columns
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         ),
         **{count_name(role, kind): "int64" for role, kind in COUNTED},
     },
+    "labels": parse_columns("label string, program string, text string, incident_id string"),
 }
 """The columns of each table, with their dtypes."""
 
@@ -75,17 +79,14 @@ class _ExportFilter(TypedDict, total=False):
     limit: int | None
 
 
-class IncidentSource(Protocol):
-    """Where the rows come from: a database, or a service."""
+class IncidentSource(EvidenceSource, Protocol):
+    """Where the rows of all incidents come from."""
 
     def incidents(self, filters: Mapping[str, object]) -> Iterator[Row]:
         """Incidents as the service gives them, newest first."""
 
     def suspects(self, incident_ids: Sequence[str]) -> Iterator[tuple[str, Row]]:
         """(incident, suspect as the report prints it)."""
-
-    def evidence(self, incident_ids: Sequence[str]) -> Iterator[tuple[str, Row]]:
-        """(incident, row of ``triage parse``)."""
 
     def close(self) -> None:
         """End the connections."""
@@ -113,27 +114,38 @@ class Store:
 
     def incidents(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per incident, newest first."""
-        found = self._found(wanted)
+        found = self._find_wanted(wanted)
         return build_table(map(_build_incident_row, found), TABLES["incidents"])
 
     def suspects(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per suspect."""
-        found = self._found(wanted)
+        found = self._find_wanted(wanted)
         return build_table(self._suspects(found), TABLES["suspects"])
 
     def evidence(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per fact that was read. A year of a large fleet has millions: give a limit."""
-        found = self._found(wanted)
+        found = self._find_wanted(wanted)
         return build_table(self._evidence(found), TABLES["evidence"])
 
     def labelled(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per incident that a person resolved: what was answered, what it was, and how
         many lines of each role and kind it had. The data set of a study in one cell.
         """
-        found = self._found(wanted)
+        found = self._find_wanted(wanted)
         return build_table(self._labelled(found), TABLES["labelled"])
 
-    def _found(self, wanted: _ExportFilter) -> Iterator[Row]:
+    def labels(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
+        """One row per line of a resolved incident that was not read as what it was: what
+        ``triage signatures labels`` prints.
+        """
+        rows = (
+            {**asdict(line), "incident_id": line.author}
+            for _, lines in list_labels(self._find_wanted(wanted), self._source)
+            for line in lines
+        )
+        return build_table(rows, TABLES["labels"])
+
+    def _find_wanted(self, wanted: _ExportFilter) -> Iterator[Row]:
         since = wanted.get("since")
         if isinstance(since, int | float):
             since = read_utc_now() - timedelta(days=since)
@@ -247,6 +259,13 @@ class ServiceIncidents:
         for one in incident_ids:
             for row in self.transport.pages(build_incident_path(one, "evidence")):
                 yield one, row
+
+    def get_report(self, incident_id: str) -> Mapping[str, Any] | None:
+        """As the service gives it."""
+        try:
+            return self.transport.get(build_incident_path(incident_id, "report"))
+        except Conflict:
+            return None
 
     def close(self) -> None:
         """End the connections."""

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from models import Evidence, Suspect
 from triage.store.database.engine import Database
-from triage.store.incidents import incidents
+from triage.store.incidents import incidents, revisions
 from triage.store.uploads import evidence
 
 _PAGE: Final = 500
@@ -56,6 +56,12 @@ class StoredIncidents:
             )
             for row in rows:
                 yield row.incident_id, evidence.make_wire_row(row)
+
+    def get_report(self, incident_id: str) -> Mapping[str, Any] | None:
+        """Of the newest answer."""
+        with self.database.reading() as session:
+            newest = revisions.find_newest(session, incident_id)
+            return None if newest is None else newest.reported().to_dict()
 
     def close(self) -> None:
         """End the connections."""
