@@ -59,6 +59,8 @@ class Trait(StrEnum):
     """The GPU does not answer on its bus."""
     GPU_NOT_STARTED = "gpu_not_started"
     """CUDA does not start the GPU: the GPU, or a driver that does not fit."""
+    AT_START = "at_start"
+    """Something does not start: nothing stops by that which has been running."""
     ROOT_WHEN_ALONE = "root_when_alone"
     """A consequence that names the fault, where the first report of the fault is missing."""
     QUOTABLE = "quotable"

@@ -151,6 +151,25 @@ def mark_fates_of_other_jobs(
     return kept, [f"what is said of other jobs is no end of this one: {shown}"]
 
 
+# Who writes so says that it is no trouble of this job, or that it is over.
+_DISCLAIMED: Final = compile_re(
+    r"\b(?:un|not )related to\b|\bother tenant\b|\bno impact on (?:the|this|our|any) (?:job|run)\b"
+    r"|\b(?:retr(?:y|ied)|attempt) (?:ok|succeeded|successful)\b|\breturned to normal\b"
+    r"|-> ?(?:ok|recovered|success)\W{0,4}$",
+    re.IGNORECASE,
+)
+
+
+def mark_disclaimed(rows: Iterable[Evidence]) -> list[Evidence]:
+    """``rows``, those as noise whose own words say that they are of others, or over."""
+    return [
+        replace(row, role=EvidenceRole.NOISE, category=Category.NONE, also=())
+        if row.role is EvidenceRole.ROOT and _DISCLAIMED.search(row.text)
+        else row
+        for row in rows
+    ]
+
+
 def _other_kills(rows: Sequence[Evidence], job: OwnJob) -> dict[int, str]:
     """Place -> the other job, for the rows of each kill for want of memory in a group of it.
 

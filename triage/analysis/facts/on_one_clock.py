@@ -13,7 +13,12 @@ from typing import Final
 
 from triage.analysis.clocks.rank_clocks import align, measure_node_clocks
 from triage.analysis.facts.exits import mark_ignored_exceptions, with_ranks_that_exit
-from triage.analysis.facts.fate_of_jobs import drop_other_jobs, mark_fates_of_other_jobs, own_job
+from triage.analysis.facts.fate_of_jobs import (
+    drop_other_jobs,
+    mark_disclaimed,
+    mark_fates_of_other_jobs,
+    own_job,
+)
 from triage.analysis.facts.outlived import mark_outlived
 from triage.analysis.facts.told_together import (
     mark_found_again,
@@ -74,7 +79,7 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     seats = drop_actor_numbers(placed.evidence)
     fleet = resolve(seats, facts, _dump_nodes(case), logs.looks)
     numbered, unnumbered = with_numbers_of_the_job(_with_age(placed), fleet)
-    rows = mark_ignored_exceptions(attribute(numbered, fleet))
+    rows = mark_disclaimed(mark_ignored_exceptions(attribute(numbered, fleet)))
     rows, others = mark_fates_of_other_jobs(rows, own_job(facts, placed.files, fleet.seated, rows))
     seated, outlived = mark_outlived(
         rows, placed.files, ended_well=facts.exit_code == 0, job_id=facts.job_id

@@ -185,7 +185,9 @@ def mark_outlived(
             told_well.append(row)
             kept.append(_mark_row_outlived(row))
         elif row.category not in _NOT_OVER and (
-            _did_go_on_after(last, track) or clock.is_well_before(row, clock.moved_ns)
+            _did_go_on_after(last, track)
+            or clock.is_well_before(row, clock.moved_ns)
+            or (Trait.AT_START in row.traits and clock.moved_ns is not None)
         ):
             told_steps.append(row)
             kept.append(_mark_row_outlived(row))

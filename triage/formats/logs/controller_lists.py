@@ -23,12 +23,19 @@ _TIME_COLUMNS: Final = (
     "last update", "event time", "last occurrence",
 )  # fmt: skip
 _WORD_COLUMNS: Final = ("description", "message", "event description", "event message", "event")
-_SENSOR_COLUMNS: Final = ("sensor name", "sensor", "component", "source", "entity", "fru")
+_SENSOR_COLUMNS: Final = (
+    "sensor name", "sensor", "component", "source", "entity", "fru", "sensor type", "class",
+)  # fmt: skip
 _SEVERITY_COLUMNS: Final = ("severity", "level", "event severity")
 _OF_A_CONTROLLER: Final = frozenset(
     {"sensor name", "sensor", "sensor type", "event id", "eventid", "class", "fru", "entity"}
 )
 _JOINTS: Final = compile_re("[ _-]+")
+# "Last Update (UTC)": what a column's times are in.
+_ZONE: Final = compile_re(r" ?\(([a-z]{2,5}|[+-]\d\d:?\d\d)\)$")
+# Between the columns of a table that is printed for eyes.
+_BLANKS: Final = compile_re(r" {2,}|\t")
+_COLUMNS: Final = "  "
 _HOST_COLUMNS: Final = ("host", "hostname", "node", "node name", "server", "system name", "bmc")
 
 
@@ -50,7 +57,7 @@ def _iterate_table_rows(text: str) -> Iterator[tuple[int, str]]:
     columns = _map_table_columns(head.lstrip("\ufeff"))
     if columns is None:
         return
-    delimiter, index = columns
+    delimiter, index, zone = columns
     offset = len(head) + 1
     for line in rest.split("\n"):
         cells = _split_cells(line, delimiter)
@@ -59,25 +66,33 @@ def _iterate_table_rows(text: str) -> Iterator[tuple[int, str]]:
             for what, k in index.items()
         }
         if cell["words"]:
-            row = format_event_row(cell["time"], cell["sensor"], cell["words"], cell["severity"])
+            at = f"{cell['time']}{zone}"
+            row = format_event_row(at, cell["sensor"], cell["words"], cell["severity"])
             yield offset, f"{cell['host']}: {row}" if cell["host"] else row
         offset += len(line) + 1
 
 
 def _split_cells(line: str, delimiter: str) -> list[str]:
     """The cells of a row; none where it is no row, as with a carriage return inside."""
+    if delimiter == _COLUMNS:
+        return _BLANKS.split(line.strip())
     try:
         return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:
         return []
 
 
-def _map_table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
-    """The columns of a controller's list by what they hold; None for any other first line."""
+def _map_table_columns(line: str) -> tuple[str, dict[str, int | None], str] | None:
+    """How the columns of a controller's list are parted, what they hold, and the zone of its times
+    as it stands behind them; None for any other first line.
+    """
     delimiter = max(",;\t|", key=line.count)
-    names = [_JOINTS.sub(" ", one.strip(' "').lower()) for one in line.split(delimiter)]
+    delimiter = delimiter if delimiter in line else _COLUMNS
+    names = [one.strip(' "').lower() for one in _split_cells(line, delimiter)]
     if not 3 <= len(names) <= 24 or len(line) > 1000:
         return None
+    zones = [found[1].upper() for one in names if (found := _ZONE.search(one)) is not None]
+    names = [_JOINTS.sub(" ", _ZONE.sub("", one)) for one in names]
 
     def of(known: tuple[str, ...]) -> int | None:
         return next((names.index(one) for one in known if one in names), None)
@@ -95,7 +110,7 @@ def _map_table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
     # "Time,Level,Message" may head anything; a controller's list names sensors, classes or ids.
     if not _OF_A_CONTROLLER & {*names}:
         return None
-    return delimiter, index
+    return delimiter, index, f" {zones[0]}" if zones else ""
 
 
 _KEY_VALUE: Final = compile_re(
@@ -126,9 +141,10 @@ _ISO_DATE: Final = compile_re(
 )
 _ENDED: Final = compile_re(
     r"\bde-?assert(?:ed|ion)?\b|\bis operating normally\b|\bhas returned to\b|"
-    r"\bis restored\b|\bwas restored\b|\bcleared\b|\brepaired\b",
+    r"\b(?:is|was|been) restored\b|\breturned to normal\b|\bcleared\b|\brepaired\b",
     re.IGNORECASE,
 )
+_WELL: Final = frozenset({"ok", "repaired", "cleared", "normal", "resolved"})
 _SENSOR_FIRST: Final = compile_re(r"(?P<sensor>[A-Z][\w ./#()-]{2,60}?): (?=\S)")
 
 
@@ -142,7 +158,7 @@ def format_event_row(
     first = _SENSOR_FIRST.match(words)
     if first is not None and (not sensor or first["sensor"].lower().startswith(sensor.lower()[:8])):
         sensor, words = first["sensor"], words[first.end() :]
-    if ended or _ENDED.search(words):
+    if ended or _ENDED.search(words) or severity.lower() in _WELL:
         state = "Deasserted"
     else:
         state = "Asserted"
