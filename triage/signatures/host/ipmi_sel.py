@@ -108,8 +108,10 @@ _DRIVER_EVENT: Final = compile_re(r"\bXid (?P<code>\d{1,3})\b", re.IGNORECASE)
 _GRAVE: Final = frozenset({"critical", "fatal", "non-recoverable", "major", "error"})
 
 
-def read_vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
-    """The part that a vendor's sentence names, as bad as the vendor says."""
+def read_vendor(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """The part that a vendor's sentence names, as bad as the vendor says; None where no word of it
+    is known, so that the trained reader is asked.
+    """
     words = f"{match['sensor']} {match['words']}"
     fields = {
         "severity": ERROR if get_group_text(match, "grade") in _GRAVE else WARN,
@@ -131,10 +133,12 @@ def read_vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
         category, also = Category.CHASSIS, (Category.POWER,)
     elif category is Category.HOST_MAINTENANCE:
         category = None
+    if category is None:
+        return None
     module = _MODULE.search(words)
     if module is not None and "SXM" in module[0].upper():
         fields["gpu_module"] = module[1]
-    grave = category is not None and fields["severity"] == ERROR
+    grave = fields["severity"] == ERROR
     return Reading(
         role=None if grave else ADVICE,
         category=category,
