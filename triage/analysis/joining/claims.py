@@ -313,7 +313,7 @@ LINKS: Final = frozenset({Category.NETWORK, Category.NIC, Category.NVLINK})
 
 def may_be_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     """Whether it shows at the stop, or in a firm line that no clock dates, or in a copy of what
-    a machine said there; or, of a link, both in what a machine says while ranks wait and in
+    a machine said there, or somebody found it out later; or, of a link, both in what a machine says while ranks wait and in
     transfers that fail on it, which they do when their patience ends, or in several of these.
     """
     if cause.category in LINKS:
@@ -327,6 +327,7 @@ def may_be_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
         or (_is_echo_of_a_machine(row) and (stop.of(row) is When.AT or is_at_end_of_boot_log(row)))
         or (stop.is_found_late(row) and stop.of(row) in ABOUT_THE_STOP and not row.is_generic)
         or (is_sure_reading(row) and stop.of(row) in ABOUT_THE_STOP)
+        or Trait.FOUND_OUT in row.traits
         for row in cause.rows
     )
 
