@@ -38,6 +38,7 @@ from triage.analysis.joining.open_parts import (
 from triage.analysis.joining.parts import with_proven_part
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
 from triage.analysis.joining.shared import (
+    SERVED,
     drop_what_half_the_job_prints,
     gather_shared,
     mark_unsure_if_one_node_speaks,
@@ -278,7 +279,7 @@ def _find_reached_place(category: Category, place: Place, rows: Sequence[Evidenc
     if reached:
         return Outside(tuple(reached))
     # A server that does not answer is not in the node that waits for it.
-    served = category in (Category.STORAGE, Category.DEPENDENCY) and any(
+    served = category in SERVED and any(
         row.blame is Blame.SHARED and (not row.weak or Trait.TOLD_TOGETHER in row.traits)
         for row in rows
     )

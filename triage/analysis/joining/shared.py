@@ -25,8 +25,9 @@ from triage.domain.patterns import compile_re
 # What many nodes show at once is in none of them ...
 _SHARED_NODES: Final = 3
 _SHARED_PART: Final = 0.34
-# Storage behind a network is named by the nodes that wait for it; two are no accident.
+# A server behind a network is named by the nodes that wait for it; two are no accident.
 _SERVED_NODES: Final = 2
+SERVED: Final = frozenset({Category.STORAGE, Category.DEPENDENCY})
 # ... for causes that can be outside: a memory chip does not fail on three nodes at once.
 _OUTSIDE: Final = SOFTWARE | {
     Category.STORAGE,
@@ -51,7 +52,7 @@ def gather_shared(
     """One hypothesis for what many nodes, or none in particular, show at the stop."""
     alike: dict[Category, list[Hypothesis]] = defaultdict(list)
     for cause in causes:
-        outside_already = cause.in_no_node and cause.category is not Category.STORAGE
+        outside_already = cause.in_no_node and cause.category not in SERVED
         if cause.category not in _OUTSIDE or outside_already:
             continue
         if is_seen_at_stop(cause, stop) and not is_routine(cause, stop):
@@ -82,7 +83,7 @@ def _find_shared_cause(
     nodes = _collect_nodes(group).union(*(cause.reached for cause in group))
     leaf = find_common_leaf(nodes, topology.leaf_switch)
     behind_leaf = category is Category.NETWORK and leaf is not None and len(places) > 1
-    served = category is Category.STORAGE and any(
+    served = category in SERVED and any(
         row.blame is Blame.SHARED for cause in group for row in cause.rows
     )
     num_nodes = max(len(topology.nodes), 1)
