@@ -96,7 +96,7 @@ def place(logs: LogSet, anchors: Anchors) -> LogSet:
     evidence = [_date_row(row, boots.dater(row.artifact)) for row in logs.evidence]
     _date_reports(evidence, logs.files, boots)
     in_job_logs = [k for k, row in enumerate(evidence) if kind_of[row.artifact] is LogKind.JOB]
-    _date_by_next_line(evidence, in_job_logs)
+    _date_by_next_line(evidence, in_job_logs, _list_dated_steps(logs.files, boots))
     placed = [_date_file(file, boots.dater(file.artifact)) for file in logs.files]
     times = {
         id(old): new for old, new in zip(logs.evidence, evidence, strict=True) if new is not old
@@ -337,9 +337,30 @@ def _date_reports(evidence: list[Evidence], files: Sequence[LogFile], boots: Boo
 NEXT_LINES: Final = 20
 
 
-def _date_by_next_line(evidence: list[Evidence], chosen: Sequence[int]) -> None:
+# The launcher may hear of it so much later, where a step above says that the job still ran.
+_MOST_LATE_NS: Final = MINUTE_NS
+
+
+def _list_dated_steps(files: Sequence[LogFile], boots: Boots) -> dict[str, list[tuple[int, int]]]:
+    """Artifact -> the lines of its steps that print a time, and the times, in the order of lines."""
+    return {
+        file.artifact: [
+            (step.place.line, date[0])
+            for step in file.progress.steps
+            if (date := boots.dater(file.artifact)(step.place.stamp, step.place.line)) is not None
+        ]
+        for file in files
+        if file.progress is not None
+    }
+
+
+def _date_by_next_line(
+    evidence: list[Evidence],
+    chosen: Sequence[int],
+    steps: Mapping[str, Sequence[tuple[int, int]]],
+) -> None:
     """Give rows of ``chosen`` that print no time that of a row a few lines below them: a process
-    writes its traceback bare, and who hears of it the time.
+    writes its traceback bare, and who hears of it the time. It was printed behind the step above.
     """
     below: dict[str, Evidence] = {}
     # Lines that undated rows hold between that one and here: a flood makes nothing far apart.
@@ -364,7 +385,12 @@ def _date_by_next_line(evidence: list[Evidence], chosen: Sequence[int]) -> None:
         if begun_ns is None or near.line - line >= NEXT_LINES + told[row.artifact]:
             continue
         last_ns = begun_ns if row.last_at_ns is None else row.last_at_ns
-        evidence[k] = row.dated(begun_ns, last_ns, near.error_ns + SECOND_NS)
+        error_ns = near.error_ns + SECOND_NS
+        own = steps.get(row.artifact, ())
+        above = bisect_left(own, (line, 0)) - 1
+        if above >= 0 and 0 <= begun_ns - own[above][1] <= _MOST_LATE_NS:
+            error_ns = max(error_ns, begun_ns - own[above][1])
+        evidence[k] = row.dated(begun_ns, last_ns, error_ns)
 
 
 def _find_begin_ns(near: Evidence, row: Evidence) -> int | None:
