@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from triage.analysis.facts.fate_of_jobs import drop_other_jobs
+from triage.analysis.facts.fate_of_jobs import drop_other_jobs, mark_disclaimed
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
@@ -109,3 +109,24 @@ def test_where_nothing_lists_the_nodes_the_job_is_the_one_with_more_nodes_heard(
     own = on("job.log", "n0", "n1", "n2")
     assert left_out([*HEARD, *own, *rows], NOBODY_SAYS) == gone
     assert left_out([*rows, *own, *HEARD][::-1], NOBODY_SAYS) == gone
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("other tenant: pod ml/notebook-4 on cpu-2 OOMKilled; unrelated to speech-xl-r3", False),
+        (
+            "OOM CRIT: killed process 41233 (jupyter-lab) of b, not related to the job",
+            False,
+        ),
+        ("push of metrics failed once, will retry (buffered 12 points) -> ok", False),
+        ("mount of /data failed (retry ok)", False),
+        ("inlet above its threshold (returned to normal after 4 minutes)", False),
+        ("Out of memory: Killed process 811 (python)", True),
+        ("every retry failed -> giving up", True),
+        ("a related error was seen before", True),
+    ],
+)
+def test_who_says_that_it_is_not_of_the_job_or_over_accuses_nobody(text: str, told: bool) -> None:
+    (row,) = mark_disclaimed([replace(xid("n0"), text=text)])
+    assert (row.role is EvidenceRole.ROOT) is told

@@ -218,3 +218,18 @@ def test_a_report_on_a_gpu_is_not_outlived(tmp_path: Path) -> None:
     lines = [*steps(megatron, 400, 20, 0), *report, *steps(megatron, 420, 20, 200)]
     told = answer(tmp_path, [*lines, *watchdogs(1200)], exit_code=1)
     assert str(told.verdict.category) == "gpu_thermal", told.verdict.summary
+
+
+MOUNT = (
+    'Warning FailedMount pod/dcgm-exporter-q9k2v MountVolume.SetUp failed for volume "token":'
+    " object not registered"
+)
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_what_does_not_start_stops_nothing_that_runs(runs: bool, tmp_path: Path) -> None:
+    lines = steps(megatron, 400, 10, 0) if runs else []
+    at = clock(110)
+    (tmp_path / "events.log").write_text(f"{at} {MOUNT}\n", encoding="utf-8")
+    told = answer(tmp_path, [*lines, *watchdogs(700)], exit_code=1)
+    assert (str(told.verdict.category) == "storage") is not runs, told.verdict.summary

@@ -94,6 +94,22 @@ def test_a_service_that_two_nodes_cannot_reach_is_on_neither(
     assert ended_by(wire) == []
 
 
+def test_a_service_that_all_nodes_cannot_reach_is_one_cause(tmp_path: Path) -> None:
+    """What each node says of it alone rivals what the others say."""
+    lost = "socket.gaierror: [Errno -3] Temporary failure in name resolution: 'store.lan'"
+    own = {
+        f"nodes/{host}/train.log": [
+            f"[rank{4 * k + j}]: {DAY}T{at(0.5 * k)} {lost}" for j in range(4)
+        ]
+        for k, host in enumerate(HOSTS)
+    }
+    wire = said(tmp_path, {**KERNELS, **own, "job.log": [*init_lines(), *steps()]}, facts())
+
+    assert wire["verdict"]["category"] == "dependency"
+    assert wire["verdict"]["confidence"] > 0.5
+    assert named(wire) == ended_by(wire) == []
+
+
 BOOT = "Linux version 6.5.0-1024-x (build@h) (gcc 12.3.0) #24 SMP"
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.support.weighing import STOP, T, claim, of, row
+from tests.support.weighing import STOP, T, answer, claim, culprits, of, row, stalled
 from triage.analysis.facts.on_one_clock import DatedEvidence
 from triage.analysis.facts.stop import SECOND
 from triage.analysis.facts.unfamiliar import select_unfamiliar, select_unread
@@ -368,3 +368,16 @@ def test_a_cause_that_no_line_places_is_where_a_sure_reading_tells_it() -> None:
     unplaced = replace(row(None, weak=True), category=Category.HOST_OOM)
     assert heard(sure, known=(unplaced,)) == ["n3"]
     assert heard(replace(sure, category=Category.NIC), known=(unplaced,)) == []
+
+
+@pytest.mark.parametrize(("found_out", "category"), [(True, "nic"), (False, "nccl_timeout")])
+def test_what_was_found_out_explains_that_nobody_gets_through(
+    found_out: bool, category: str
+) -> None:
+    """The card of n3 was found dead later: that names the place, and convicts nobody."""
+    traits = {Trait.UNFAMILIAR, *([Trait.FOUND_OUT] if found_out else [])}
+    fields = {"score": "0.80", "like": "monitor"}
+    one = replace(read("n3", None), traits=frozenset(traits), fields=fields)
+    told = answer(one, findings=(stalled(),))
+    assert str(told.verdict.category) == category
+    assert culprits(told) == []

@@ -113,3 +113,59 @@ def test_a_list_whose_times_have_zones_is_no_log_of_a_job(tmp_path, text, wanted
     (file,) = logs_of(tmp_path, n3__sel=text).files
 
     assert file.kind is wanted
+
+
+HEAD = "Index  Severity       Date (UTC)           Event ID       Message"
+TABLES = {
+    "columns of blanks": (
+        f"{HEAD}\n"
+        "0      Informational  11/20/2026 10:01:25  FQXSPSE4000I   Logged in, from 10.0.9.4.\n"
+        "3      Critical       11/20/2026 10:59:30  FQXSPPW0003I   {}\n"
+    ),
+    "commas": (
+        "ID,Severity,Class,Last Update (UTC),Count,Description\n"
+        '300,Informational,Maintenance,11/20/2026 10:01:25,1,"The controller was updated."\n'
+        '303,Critical,System,11/20/2026 10:59:30,1,"{}"\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("form", TABLES)
+@pytest.mark.parametrize(
+    ("words", "category"),
+    [
+        ("The power input for power supply 1 is lost.", "power"),
+        ("An uncorrectable memory error has been detected on DIMM 5.", "host_memory"),
+        ("Uncorrectable Memory Error (Processor 1, DIMM 3).", "host_memory"),
+        ("Processor 1 has failed with IERR.", "cpu"),
+        ("An Uncorrectable Bus error has been detected on PCIe riser 1.", "io_board"),
+        ("GPU 5 has an uncorrectable memory error.", "gpu_hbm"),
+        ("System Power Fault Detected (XR: 14 00). Power-down followed.", "power"),
+    ],
+)
+def test_a_row_of_a_table_is_dated_and_of_the_part_that_it_names(tmp_path, form, words, category):
+    rows = rows_of(tmp_path, n3__events=TABLES[form].format(words))
+    (row,) = [one for one in rows if str(one.role) == "root" and one.line == 3]
+
+    assert str(row.category) == category
+    assert row.stamp.zone_s == 0
+    assert row.stamp.wall_ns == 1_795_172_370 * 10**9
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The power input for power supply 1 has been restored.",
+        "The inlet temperature is above its threshold (returned to normal after 4 minutes).",
+    ],
+)
+@pytest.mark.parametrize("form", TABLES)
+def test_what_is_over_accuses_nobody(tmp_path, form, words):
+    rows = rows_of(tmp_path, n3__events=TABLES[form].format(words))
+    assert not [one for one in rows if one.line == 3 and str(one.role) == "root"]
+
+
+def test_a_severity_that_says_that_all_is_well_ends_it(tmp_path):
+    text = TABLES["columns of blanks"].replace("Critical", "OK      ")
+    rows = rows_of(tmp_path, n3__events=text.format("The power input for power supply 1 is lost."))
+    assert not [one for one in rows if one.line == 3 and str(one.role) == "root"]

@@ -7,6 +7,7 @@ import pytest
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp, Trait
 from triage.parsers.logs.clocks import NEXT_LINES, Anchors, place
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
+from triage.parsers.logs.progress.series import JobSteps, Place, Quantity, Step
 from triage.parsers.logs.stamps import SECOND_NS
 
 T = 1_795_000_000 * SECOND_NS
@@ -76,6 +77,18 @@ def test_its_own_watchdog_came_right_after_it() -> None:
 
 def test_the_nearest_line_below_counts() -> None:
     assert dated(BARE, said(110, 5), said(104, 2)) == 2 * SECOND_NS
+
+
+@pytest.mark.parametrize(
+    ("above", "ago_s", "error_s"), [(90, 26, 26), (90, 0.5, 1), (90, 300, 1), (105, 26, 1)]
+)
+def test_it_was_printed_behind_the_step_above_it(above: int, ago_s: float, error_s: int) -> None:
+    """A launcher may hear of it late: it is known to the time since the step."""
+    stamp = Stamp(wall_ns=T - int(ago_s * SECOND_NS), zone_s=0)
+    step = Step(Place(above, 0, stamp), "step", 0, {Quantity.STEP: 9.0})
+    log = LogFile("job.log", LogKind.JOB, lines=5000, progress=JobSteps((step,)))
+    (row, _) = place(LogSet(files=[log], evidence=[BARE, said(108)]), Anchors()).evidence
+    assert (row.at_ns, round(row.error_ns / SECOND_NS)) == (T, error_s)
 
 
 def test_a_kernels_log_has_no_launcher() -> None:

@@ -313,8 +313,9 @@ LINKS: Final = frozenset({Category.NETWORK, Category.NIC, Category.NVLINK})
 
 def may_be_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     """Whether it shows at the stop, or in a firm line that no clock dates, or in a copy of what
-    a machine said there, or somebody found it out later; or, of a link, both in what a machine says while ranks wait and in
-    transfers that fail on it, which they do when their patience ends, or in several of these.
+    a machine said there, or somebody found it out later; or, of a link, both in what a machine
+    says while ranks wait and in transfers that fail on it, which they do when their patience ends,
+    or in several of these.
     """
     if cause.category in LINKS:
         now = [row for row in cause.rows if stop.of(row) in ABOUT_THE_STOP and not row.is_mild]

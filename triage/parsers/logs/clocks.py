@@ -342,7 +342,7 @@ _MOST_LATE_NS: Final = MINUTE_NS
 
 
 def _list_dated_steps(files: Sequence[LogFile], boots: Boots) -> dict[str, list[tuple[int, int]]]:
-    """Artifact -> the lines of its steps that print a time, and the times, in the order of lines."""
+    """Artifact -> line and time of each of its steps that prints one, in the order of lines."""
     return {
         file.artifact: [
             (step.place.line, date[0])
