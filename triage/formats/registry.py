@@ -35,6 +35,7 @@ from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import HOST_NAME, LOG
 from triage.formats.logs.pod_description import POD_DESCRIPTION
 from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE
+from triage.formats.logs.yaml_document import YAML_DOCUMENT
 from triage.formats.telemetry import EXPOSITION, QUERY_RESULT, TABLE, TelemetryFormat
 
 # Each family: the module beside its table, and others with its readers. A format that is no check
@@ -72,6 +73,7 @@ STREAMS: Final[tuple[StreamFormat, ...]] = (
     EXPORT_JOURNAL,
     PRETTY_JOURNAL,
     JSON_DOCUMENT,
+    YAML_DOCUMENT,
     BLOCK_LIST,
     EVENT_TABLE,
     POD_DESCRIPTION,

@@ -457,3 +457,27 @@ def test_the_host_that_a_process_prints_outweighs_the_label_before_it(
     wire = said(tmp_path, {**KERNELS, "slurm.out": [*lines, f"{label}{process} {WARNED}"]}, facts())
 
     assert ended_by(wire)[0][:2] == named
+
+
+SEL = "3 | 09/17/2026 | 10:00:01 UTC | Processor CPU_2_Status | Uncorrectable machine check exception | Asserted"  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("name", "node"),
+    [
+        ("bmc/cn02.sel", "cn02"),
+        ("ilo/cn02-ilo.csv", "cn02"),
+        ("idrac-cn02.txt", "cn02"),
+        ("bmc/rack7.sel", None),
+        ("bmc/cn021.sel", None),
+    ],
+)
+@pytest.mark.parametrize("job", [True, False], ids=["a job's map", "kernels alone"])
+def test_a_file_is_of_the_node_that_its_name_is(
+    tmp_path: Path, name: str, node: str | None, *, job: bool
+) -> None:
+    logs = {f"{host}/kernel.log": kernel(host) for host in HOSTS}
+    files = {**logs, name: [SEL], "job.log": steps()}
+    wire = said(tmp_path, files, facts() if job else None)
+    suspects = [one["node"] for one in wire["suspects"] if one["category"] == "cpu"]
+    assert suspects == ([] if node is None else [node])

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import yaml
 
 from triage.domain.evidence import Evidence, EvidenceRole
 from triage.formats.format import Head
@@ -14,12 +15,15 @@ from triage.formats.logs import documents
 from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.pod_description import POD_DESCRIPTION
+from triage.formats.logs.yaml_document import YAML_DOCUMENT
 from triage.formats.streams import StreamReader, read_logs
 from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.catalogue import get_standard
+from triage.parsers.logs.envelope import read_envelope
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.parsers.logs.source import LogStream
+from triage.parsers.logs.state import Envelope
 
 
 def lines_of_document(text: str) -> str | None:
@@ -427,3 +431,144 @@ def test_alerts_are_lines_about_the_node_of_their_labels(
     for indent in (None, 1):
         text = lines_of_document(json.dumps(document, indent=indent)) or ""
         assert [json.loads(line) for line in text.split("\n") if line] == lines
+
+
+DIMM = "gpu-17: DIMM A3 failed, board goes back"
+CHAT = [
+    {"ts": "2026-03-03T20:29:09Z", "from": "Sam", "text": DIMM},
+    {"ts": "2026-03-03T20:30:09Z", "from": "Ann", "text": "lunch?"},
+]
+# Exports of chats and desks: the list has any name, and lies in anything.
+EXPORTS = {
+    "chat": {"channel": "gpu-incidents", "messages": CHAT},
+    "chat with a date": {"channel": "x", "export_date": "2026-03-05", "messages": CHAT},
+    "channels": {"channels": [{"name": "gpu-incidents", "messages": CHAT}]},
+    "inside": {"export": {"thread": CHAT}},
+    "beside another": {"alerts": [{"time": "2026-03-03T20:00:00Z", "message": "x"}], "chat": CHAT},
+    "with what says nothing": {"users": [{"name": "Sam"}, {"name": "Ann"}], "messages": CHAT},
+    "incidents": {"incidents": [{"created_at": "2026-03-03T20:29:09Z", "title": "gpu-17", "description": "DIMM A3 failed, board goes back", "status": "triggered"}]},
+    "issues": {"issues": [{"key": "OPS-1", "fields": {"created": "2026-03-03T20:29:09.000+0000", "summary": "gpu-17", "description": "DIMM A3 failed, board goes back", "status": {"name": "Open"}}}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("indent", [None, 1], ids=["one line", "indented"])
+@pytest.mark.parametrize("name", EXPORTS)
+def test_reads_a_list_of_any_name_whose_members_say_something(
+    name: str, indent: int | None
+) -> None:
+    lines = lines_of_document(json.dumps(EXPORTS[name], indent=indent)) or ""
+    told = [read_envelope(line) for line in lines.split("\n")]
+
+    assert [time_of_day(one) for one in told if one.text == DIMM] == ["20:29:09"]
+
+
+def time_of_day(envelope: Envelope) -> str:
+    return f"{datetime.fromtimestamp((envelope.stamp.wall_ns or 0) / 1e9, UTC):%H:%M:%S}"
+
+
+# What quotes lines, and says not when: results, training data, advice.
+QUOTING = {
+    "checks": {"checks": [{"name": "dcgm", "message": "Xid 79"}]},
+    "training": {"messages": [{"role": "user", "content": "what is Xid 79?"}]},
+    "advice": {"advice": [{"title": "Xid 79", "description": "reseat the GPU"}]},
+    "times without words": {"steps": [{"time": "2026-03-03T20:29:09Z", "loss": 3.1}]},
+}
+
+
+@pytest.mark.parametrize("name", QUOTING)
+def test_a_list_that_says_not_what_or_when_is_none(name: str) -> None:
+    assert (lines_of_document(json.dumps(QUOTING[name], indent=1)) or "").strip() == ""
+
+
+CUT_OUT = """name: gpu-17
+conditions:
+- type: DiskPressure
+  status: "False"
+  message: "kubelet has no disk pressure"
+- type: GPUClockThrottling
+  status: "True"
+  lastTransitionTime: "2026-03-03T20:29:09Z"
+  reason: HWThermalSlowdown
+  message: "GPU 2 runs at 345 MHz:
+    hardware thermal slowdown"
+"""
+WHOLE = """apiVersion: v1
+items:
+- apiVersion: v1
+  kind: Node
+  metadata:
+    labels:
+      kubernetes.io/hostname: gpu-16
+    name: gpu-16
+  status:
+    conditions:
+    - message: kubelet is posting ready status
+      status: "True"
+      type: Ready
+- apiVersion: v1
+  kind: Node
+  metadata:
+    name: gpu-17
+  spec:
+    taints:
+    - effect: NoSchedule
+      key: nvidia.com/gpu-unhealthy
+  status:
+    conditions:
+    - lastTransitionTime: "2026-03-03T20:29:09Z"
+      message: |-
+        GPU 2 runs at 345 MHz:
+        hardware thermal slowdown
+      reason: HWThermalSlowdown
+      status: "True"
+      type: GPUClockThrottling
+    images:
+    - names:
+      - registry/a:1
+kind: List
+"""
+HOT = "GPUClockThrottling  True  HWThermalSlowdown GPU 2 runs at 345 MHz: hardware thermal slowdown"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (CUT_OUT, [(1, "gpu-17")]),
+        ("---\n" + CUT_OUT.replace("gpu-17", "gpu-18") + "---\n" + CUT_OUT,
+         [(2, "gpu-18"), (14, "gpu-17")]),
+        (CUT_OUT + CUT_OUT.replace("gpu-17", "gpu-18"), [(1, "gpu-17"), (12, "gpu-18")]),
+        (WHOLE, [(14, "gpu-17")]),
+        (CUT_OUT.removeprefix("name: gpu-17\n"), [(1, None)]),
+        (CUT_OUT.replace('"True"', "False"), []),
+    ],
+    ids=["cut out", "documents", "one behind the other", "kubectl", "no name", "all is well"],
+)  # fmt: skip
+def test_conditions_as_yaml_are_those_of_json(
+    text: str, lines: list[tuple[int, str | None]]
+) -> None:
+    assert YAML_DOCUMENT.claims(Head(text.encode()))
+    said = (documents.convert_document_to_lines(text, YAML_DOCUMENT) or "").split("\n")
+    told = [(number, read_envelope(line)) for number, line in enumerate(said, 1)]
+
+    assert [(number, one.node) for number, one in told if HOT in one.text] == lines
+    assert all(HOT in one.text or "tainted" in one.text or not one.text for _, one in told)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model:\n  name: gpt\nconditions:\n- type: x\n",  # a program's settings
+        "name: train\nsteps:\n- run: pytest\n",
+        "conditions: all GPUs are fine\n",
+        "kind: Job\nmetadata:\n  name: x\n",
+    ],
+)
+def test_other_yaml_is_no_object_of_kubernetes(text: str) -> None:
+    assert not YAML_DOCUMENT.claims(Head(text.encode()))
+
+
+def test_a_pod_as_yaml_says_how_it_ended() -> None:
+    text = yaml.safe_dump(POD_JSON)
+    got = documents.convert_document_to_lines(text, YAML_DOCUMENT) or ""
+    [line] = [json.loads(line) for line in got.split("\n") if "terminated" in line]
+    assert (line["node"], line["time"]) == ("gpu-17", "2026-11-20T10:29:40+00:00")

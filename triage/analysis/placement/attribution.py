@@ -44,7 +44,7 @@ def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidenc
     """
     known = {*fleet.nodes, *fleet.seated}
     rows = [_place_by_first_word(_of_a_known_host(row, fleet), fleet, known) for row in evidence]
-    homes = NamesInPaths(fleet.seated)
+    homes = NamesInPaths(fleet.seated or fleet.nodes)
     speaking = _collect_speaking_nodes(rows, fleet)
     rows = [_place_by_file(row, fleet, homes) for row in rows]
     rows = [_with_node_of_file(row, fleet, homes.of(row.artifact), speaking) for row in rows]

@@ -5,10 +5,11 @@ NVIDIA's exporters are known here.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from triage.domain.patterns import compile_re
+from triage.parsers.logs.record_words import join_texts
 from triage.render.words.clean import format_one_line
 
 _MAX_TEXT: Final = 4000
@@ -35,19 +36,12 @@ def compose_alert(labels: Mapping[str, str], annotations: Mapping[str, str]) -> 
     """The alert as a kernel would have said it; an Xid as the driver prints it."""
     texts = [annotations.get(name, "") for name in ("summary", "message", "description")]
     parts = [labels.get("alertname", ""), *texts]
-    said = format_one_line(
-        ": ".join(one for one in dict.fromkeys(parts) if one and not _is_within(one, parts))
-    )[:_MAX_TEXT]
+    said = format_one_line(join_texts(parts))[:_MAX_TEXT]
     code = next((labels[key] for key in _XID_LABELS if _XID.fullmatch(labels.get(key, ""))), None)
     bus = next((labels[key] for key in _BUS_LABELS if _BUS.fullmatch(labels.get(key, ""))), None)
     if code is not None and bus is not None:
         return f"NVRM: Xid (PCI:{bus}): {code}, {said}"
     return said
-
-
-def _is_within(text: str, others: Iterable[str]) -> bool:
-    """Whether another of the texts says it too, and more."""
-    return any(text != other and text in other for other in others)
 
 
 def keep_texts(value: object) -> dict[str, str]:

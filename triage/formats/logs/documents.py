@@ -58,10 +58,12 @@ def _convert_stream_to_lines(stream: LogStream, document: DocumentFormat) -> Log
         rest.read = ReadAhead(whole[HEAD_BYTES:], stream).read
         rest.notes.append(f"a list of records, but more than {_MAX_BYTES >> 20} MiB: read as a log")
         return rest
-    lines = convert_document_to_lines(whole.decode("utf-8", "replace"), document)
+    text = whole.decode("utf-8", "replace")
+    lines = convert_document_to_lines(text, document)
     if lines is None:
         return rest
-    if not lines.strip():
+    is_known = document.reports is not None and document.reports(text)
+    if not lines.strip() and not is_known:
         rest.notes.append(NO_RECORD)
     found = LogStream.make(stream.artifact, lines.encode("utf-8", "replace"))
     found.notes = rest.notes

@@ -1,7 +1,8 @@
 """Lists of records that tools print as one JSON document.
 
 ``kubectl get events -o json``, a Redfish collection, alerts of Alertmanager, and answers of Loki,
-CloudWatch, Elasticsearch and Azure Monitor. Of other JSON each record stays as it is, on one line:
+CloudWatch, Elasticsearch and Azure Monitor; of any other name a list whose members say something,
+such as the messages of a chat or the incidents of a desk. Each record stays as it is, on one line:
 one that has a time, or a message with its level or its place. What has neither is the result of
 some tool, a catalogue or a page of advice: it quotes lines of logs, and is none.
 
@@ -13,6 +14,7 @@ some tool, a catalogue or a page of advice: it quotes lines of logs, and is none
 import json
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final, TypeGuard
 
 from triage.domain.patterns import compile_re
@@ -20,14 +22,13 @@ from triage.formats.logs.alerts import compose_alert, iterate_node_labels, keep_
 from triage.formats.logs.controller_lists import format_event_row
 from triage.formats.logs.documents import DocumentFormat, format_line_about
 from triage.formats.logs.pod_description import describe_end
+from triage.parsers.logs.record_words import BODIES, TITLES
 
-# The members of a document that are its records.
+# The members of a document that are its records, whatever stands in them.
 _LISTS: Final = (
     "items", "Members", "events", "entries", "records", "Events", "LogEntries", "logEvents", "hits",
     "result", "results", "tables", "alerts",
 )  # fmt: skip
-# What stands around such a list in answers of stores of logs.
-_AROUND: Final = ("data", "hits")
 _DECODER: Final = json.JSONDecoder(strict=False)
 _SPACE: Final = compile_re(r"[\s,]*")
 _OPENS: Final = compile_re(
@@ -42,8 +43,10 @@ _WHEN: Final = compile_re(r"(?i)time|date|stamp|created|seen|observed|^(?:@?ts|t
 _TIME: Final = compile_re(r"\d\d:\d\d|\d{4}[-/]\d\d|^\d{9,19}(?:\.\d{1,9})?$")
 _LEAST_TIME: Final = 100_000_000
 _WORDS: Final = frozenset(
-    {"message", "msg", "log", "line", "text", "body", "MESSAGE", "Message", "MessageText", "event"}
-)
+    {"message", "msg", "log", "line", "text", "body", "MESSAGE", "Message", "MessageText", "event",
+     "content"}
+)  # fmt: skip
+_SAYS: Final = _WORDS | {*TITLES, *BODIES}
 _WHOSE: Final = frozenset(
     {
         "level", "severity", "Severity", "priority", "PRIORITY", "levelname", "loglevel", "host",
@@ -73,7 +76,8 @@ def _is_lone_result(text: str) -> bool:
         value, end = _DECODER.raw_decode(first)
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and not first[end:].strip() and not _is_record(value)
+    is_other = isinstance(value, dict) and not first[end:].strip()
+    return is_other and (_has_list(value) or not _is_record(value))
 
 
 def _is_json_line(text: str) -> bool:
@@ -87,17 +91,19 @@ def _is_json_line(text: str) -> bool:
         return not any(isinstance(one, dict) for one in value)
     if first[end:].strip():
         return False
-    return not any(_has_list(one) for one in (value, *(value.get(name) for name in _AROUND)))
+    return not _has_list(value)
 
 
-def _is_record(value: _Record, deep: int = _DEEP) -> bool:
-    """Whether an object may be a line of a log: it says when, or whose its words are."""
-    if not _WORDS.isdisjoint(value) and not _WHOSE.isdisjoint(value):
+def _is_record(value: _Record, deep: int = _DEEP, *, dated: bool = False) -> bool:
+    """Whether an object may be a line of a log: it says when, or whose its words are, which is
+    not enough for one that has to be ``dated``.
+    """
+    if not dated and not _WORDS.isdisjoint(value) and not _WHOSE.isdisjoint(value):
         return True
     for key, inner in list(value.items())[:_MOST_KEYS]:
         if _WHEN.search(key[:100]) is not None and _is_time(inner):
             return True
-        if deep > 1 and isinstance(inner, Mapping) and _is_record(inner, deep - 1):
+        if deep > 1 and isinstance(inner, Mapping) and _is_record(inner, deep - 1, dated=dated):
             return True
     return False
 
@@ -112,9 +118,43 @@ def _is_time(value: object) -> bool:
     return isinstance(value, int | float) and value > _LEAST_TIME
 
 
-def _has_list(value: Any) -> TypeGuard[dict[str, Any]]:
+def _has_list(value: Any, deep: int = _DEEP) -> TypeGuard[dict[str, Any]]:
     """Whether an object holds a list of records."""
-    return isinstance(value, dict) and any(isinstance(value.get(one), list) for one in _LISTS)
+    if not isinstance(value, dict):
+        return False
+    return any(isinstance(value.get(one), list) for one in _LISTS) or any(
+        True for _ in _iterate_lists_of_any_name(value, deep)
+    )
+
+
+def _iterate_lists_of_any_name(value: _Record, deep: int = _DEEP) -> Iterator[str]:
+    """The members of an object, which says nothing itself, that hold lists of what was said when;
+    an object of Kubernetes is read as what it is.
+    """
+    if not deep or "kind" in value or _is_telling(value):
+        return
+    for name, inner in list(value.items())[:_MOST_KEYS]:
+        if isinstance(inner, dict):
+            holds = _has_list(inner, deep - 1)
+        elif isinstance(inner, list) and all(isinstance(one, dict) for one in inner):
+            members = inner[:_MOST_KEYS]
+            told = sum(_is_telling(one) or _has_list(one, deep - 1) for one in members)
+            holds = 2 * told > len(members)
+        else:
+            continue
+        if holds:
+            yield name
+
+
+def _is_telling(one: _Record, deep: int = _DEEP) -> bool:
+    """Whether an object says something, and when."""
+    return _is_record(one, deep, dated=True) and _has_words(one, deep)
+
+
+def _has_words(one: _Record, deep: int) -> bool:
+    """Whether a message, a title or a description stands in an object."""
+    inner = (each for each in one.values() if isinstance(each, Mapping)) if deep > 1 else ()
+    return not _SAYS.isdisjoint(one) or any(_has_words(each, deep - 1) for each in inner)
 
 
 def _iterate_json_records(text: str) -> Iterator[tuple[int, str]]:
@@ -143,24 +183,25 @@ def _iterate_value_records(
     text: str, start: int, end: int, value: dict[str, Any], around: _Record
 ) -> Iterator[tuple[int, str]]:
     """The records in one object: its members, else itself."""
-    for name in _AROUND:
-        inner = value.get(name)
-        if _has_list(inner):
-            yield from _iterate_value_records(text, start, end, inner, around)
-            return
-    for name in _LISTS:
-        members = value.get(name)
-        if name in ("results", "tables"):
-            members = _convert_column_records(members)
-        direct = members is value.get(name)
-        if isinstance(members, list) and members and all(isinstance(one, dict) for one in members):
-            mine = {k: v for k, v in value.items() if isinstance(v, str | int | float)}
-            begin = re.compile(rf'"{name}"\s*:\s*\[').search(text, start, end)
-            at = start if begin is None else begin.end() - 1
+    others = [*_iterate_lists_of_any_name(value)]
+    mine = {**around, **{k: v for k, v in value.items() if isinstance(v, str | int | float)}}
+    is_read = False
+    for name, whole in value.items():
+        if name not in others and not (name in _LISTS and isinstance(whole, list)):
+            continue
+        members = _convert_column_records(whole) if name in ("results", "tables") else whole
+        direct = members is whole
+        begin = re.compile(rf'"{re.escape(name)}"\s*:\s*[\[{{]').search(text, start, end)
+        at = start if begin is None else begin.end() - 1
+        if isinstance(members, dict):
+            is_read = True
+            yield from _iterate_value_records(text, at, end, members, mine)
+        elif members and all(isinstance(one, dict) for one in members):
+            is_read = True
             if not direct or any("stream" in one for one in members):
                 for one in members:  # they are no objects in the text
-                    yield from ((start, line) for line in _record_lines(one, {**around, **mine}))
-                return
+                    yield from ((start, line) for line in iterate_object_lines(one, mine))
+                continue
             for one in members:
                 at = text.find("{", at + 1, end)
                 stop = at
@@ -169,10 +210,10 @@ def _iterate_value_records(
                         _, stop = _DECODER.raw_decode(text, at)
                     except (ValueError, RecursionError):
                         return
-                yield from _iterate_value_records(text, at, stop, one, {**around, **mine})
+                yield from _iterate_value_records(text, at, stop, one, mine)
                 at = stop - 1
-            return
-    yield from ((start, line) for line in _record_lines(value, around))
+    if not is_read:
+        yield from ((start, line) for line in [*iterate_object_lines(value, around)] or [""])
 
 
 def _convert_column_records(value: Any) -> Any:
@@ -202,7 +243,9 @@ def _convert_column_records(value: Any) -> Any:
     return found
 
 
-def _record_lines(one: dict[str, Any], around: _Record) -> Iterator[str]:
+def iterate_object_lines(
+    one: dict[str, Any], around: _Record = MappingProxyType({})
+) -> Iterator[str]:
     """The lines that one object is."""
     kind = one.get("kind")
     if isinstance(one.get("stream"), dict) and isinstance(one.get("values"), list):
@@ -281,16 +324,23 @@ def _format_alert(one: _Record) -> str:
     return format_line_about(_normalize_text(one.get("startsAt")), node, words)
 
 
+# How conditions are called that should hold.
+_GOOD: Final = (
+    "Ready", "Healthy", "Available", "Schedulable", "Online", "Active", "Ok", "OK", "Valid",
+)  # fmt: skip
+
+
 def _iterate_node_lines(one: _Record) -> Iterator[str]:
     """What a node's object says of its state: conditions that are not as they should be, taints."""
-    name = f"node/{_normalize_text(_get_nested_part(one, 'metadata').get('name'))}"
+    node = _normalize_text(_get_nested_part(one, "metadata").get("name"))
+    name = f"node/{node}" if node else "node"
     status = _get_nested_part(one, "status")
     for each in _list_in(status, "conditions"):
         if not isinstance(each, dict):
             continue
         kind, state = _normalize_text(each.get("type")), _normalize_text(each.get("status"))
         # EKS's agent: "AcceleratedHardwareReady", which is false where something is wrong.
-        good = "True" if kind.endswith("Ready") else "False"
+        good = "True" if kind.endswith(_GOOD) else "False"
         if state == good:
             continue
         words = f"{_normalize_text(each.get('reason'))} {_normalize_text(each.get('message'))}"
@@ -298,9 +348,7 @@ def _iterate_node_lines(one: _Record) -> Iterator[str]:
         if kind == "Ready":
             yield f"{at} Warning NodeNotReady {name} Node is not ready: {words}"
         elif state in ("True", "False"):
-            yield format_line_about(
-                at, name.removeprefix("node/"), f"{name} {kind}  {state}  {words}"
-            )
+            yield format_line_about(at, node, f"{name} {kind}  {state}  {words}")
     for each in _list_in(_get_nested_part(one, "spec"), "taints"):
         if isinstance(each, dict):
             key, value = _normalize_text(each.get("key")), _normalize_text(each.get("value"))

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from triage.domain.evidence import Stamp
 from triage.domain.patterns import compile_re
+from triage.parsers.logs.record_words import TITLES, compose_record, is_over
 from triage.parsers.logs.stamps import make_epoch, read_time
 from triage.parsers.logs.state import Envelope
 from triage.signatures.program.process_names import Whose, classify_owner
@@ -17,16 +18,17 @@ from triage.signatures.program.process_names import Whose, classify_owner
 _DECODER: Final = json.JSONDecoder(strict=False)
 _MESSAGES: Final = (
     "MESSAGE", "message", "msg", "log", "textPayload", "jsonPayload", "text", "line",
-    "SyslogMessage", "Message", "_raw", "body",
-    # What stands around the record that a store of logs gives back.
-    "_source", "result", "attributes",
+    "SyslogMessage", "Message", "_raw", "body", "content",
+    # What stands around the record that a store of logs or a desk gives back.
+    "_source", "result", "attributes", "fields", "incident",
 )  # fmt: skip
 # Of an object that lies in another.
 _WORDS: Final = ("message", "Message", "msg", "MESSAGE", "description")
 _TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "receiveTimestamp",
     "TimeGenerated", "EventTime", "_time", "date", "generatedTimestamp", "eventTime", "createdAt",
-    "created_at", "occurredAt", "startTime", "Created", "EventTimestamp",
+    "created_at", "occurredAt", "startTime", "Created", "EventTimestamp", "date_happened",
+    "created",
 )  # fmt: skip
 _HOSTS: Final = (
     "_HOSTNAME", "hostname", "host", "node", "node_name", "nodename", "instance", "HostName",
@@ -34,14 +36,15 @@ _HOSTS: Final = (
     "compute.googleapis.com/resource_name",
 )  # fmt: skip
 # Objects beside a message that say where it was written.
-_PLACES: Final = ("labels", "stream", "resource", "kubernetes", "host", "agent")
+_PLACES: Final = ("labels", "stream", "resource", "kubernetes", "host", "agent", "source")
 # What names the program that wrote it, or the facility.
 _PROGRAMS: Final = (
     "_TRANSPORT", "SYSLOG_IDENTIFIER", "syslog_identifier", "identifier", "ident", "transport",
     "unit", "ProcessName", "Facility", "facility", "appname", "app_name", "program",
 )  # fmt: skip
 _HAS_MESSAGE: Final = compile_re(
-    r'"(?:MESSAGE|[mM]essage|msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body)"\s{0,8}:'
+    r'"(?:MESSAGE|[mM]essage|msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body|content'
+    rf'|{"|".join(TITLES)})"\s{{0,8}}:'
 )
 # "@t", "lastTimestamp", "detected_at": how programs call a time that is none of :data:`_TIMES`.
 _TIME_KEY: Final = r"@?(?:t|ts|at|when)|@?\w{0,24}(?:[tT]ime(?:[sS]tamp)?|[dD]ate|_ts|_at|At)"
@@ -120,13 +123,18 @@ def take_json(envelope: Envelope, _match: "re.Match[str]") -> bool:
         if not isinstance(text, dict):
             break
         value = text
+    if is_over(whole) or is_over(value):
+        _replace(envelope, "")
+        return True
     within = _list_inner_messages(whole)
-    plain = get_text(text) or next(iter(within), None)
+    plain = compose_record(value, get_text(text)) or next(iter(within), None)
     if plain is None:
         return False
     gpu = _describe_gpu(line[envelope.pos : end], plain)
     inner = "".join(f"\n{one}" for one in within if one.partition(_NODE_OF)[0] not in plain)
-    text = _describe_object(value) + plain + gpu + _get_exception(value, plain) + inner
+    about = _describe_object(value)
+    place = _describe_place(about, value)
+    text = about + plain + gpu + place + _get_exception(value, plain) + inner
     _replace(envelope, "" if value.get("isHealthy") is True else text)
     return True
 
@@ -229,6 +237,13 @@ def _describe_object(value: dict[str, Any]) -> str:
         return ""
     known = kind.lower() in ("pod", "node") and name and " " not in name
     return f"{reason} {kind.lower()}/{name} " if known else ""
+
+
+def _describe_place(about: str, value: dict[str, Any]) -> str:
+    """`` (on node/gpu-17)``: where the pod of an event runs, by who sent the event."""
+    source = value.get("source")
+    host = source.get("host") if isinstance(source, dict) else None
+    return f" (on node/{host})" if " pod/" in about and isinstance(host, str) and host else ""
 
 
 def _take_object_fields(envelope: Envelope, value: dict[str, Any]) -> None:
