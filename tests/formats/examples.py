@@ -44,5 +44,6 @@ EXAMPLES = {
     "pod_description": "Name:         w-1\nNamespace:    ml\nNode:         gpu-17/10.0.0.12\n",
     "sel_verbose": printed("ipmitool_sel", "fail-verbose"),
     "sel_list": "2,03/14/2026,02:39:11 UTC,Power Supply PSU3,Power Supply AC lost,Asserted\n",
+    "notes": "## Fuse of gpu-17\nopened: 2026-03-14 02:39\n\nIts supply smelled burnt.\n",
     "log": JOB,
 }

@@ -5,7 +5,7 @@ own, who it blames, and where and when it was printed. A flood of one line is on
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from operator import attrgetter
@@ -99,6 +99,8 @@ OF_A_PROGRAM: Final = "of_a_program"
 """The field of a row with a number that one of several programs gave itself, no rank of the job."""
 BY_FILE: Final = "by_file"
 """The field of a row whose node is only that of the file in which it stands."""
+BY_PEOPLE: Final = "by_people"
+"""The field of a row that people write, of whatever they found."""
 BY_RANK: Final = "by_rank"
 """The field of a row whose node is only that on which its rank is said to sit."""
 HOST: Final = "host_on_lines"
@@ -203,6 +205,12 @@ class Stamp:
         if self.wall_ns is not None:
             return Clock.WALL
         return Clock.NONE if self.uptime_ns is None else Clock.UPTIME
+
+    def set_zone(self, zone_s: int | None) -> "Stamp":
+        """The same wall time in a zone, where it prints none itself."""
+        if zone_s is None or self.wall_ns is None or self.zone_s is not None:
+            return self
+        return replace(self, zone_s=zone_s)
 
 
 NO_STAMP = Stamp()

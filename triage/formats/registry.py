@@ -33,6 +33,7 @@ from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import HOST_NAME, LOG
+from triage.formats.logs.notes import NOTES
 from triage.formats.logs.pod_description import POD_DESCRIPTION
 from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE
 from triage.formats.logs.yaml_document import YAML_DOCUMENT
@@ -79,6 +80,7 @@ STREAMS: Final[tuple[StreamFormat, ...]] = (
     POD_DESCRIPTION,
     SEL_VERBOSE,
     SEL_LIST,
+    NOTES,
     LOG,
 )
 STREAM_TABLE: Final = FormatTable(STREAMS)

@@ -125,6 +125,26 @@ JOB = [
 ]  # fmt: skip
 
 
+WRITTEN = [
+    ("23.02.2026 07:24  {}", {"wall": "2026-02-23T07:24:00", "zone": None}),
+    ("2026.10.14 15:49:42  {}", {"wall": "2026-10-14T15:49:42"}),
+    ("13/06/2026 01:34 {}", {"wall": "2026-06-13T01:34:00"}),
+    ("06/03/2026 01:34 {}", {"wall": "2026-06-03T01:34:00"}),
+    ("06.03.2026 01:34 {}", {"wall": "2026-03-06T01:34:00"}),
+    ("06-03-26, 01:34 - {}", {"wall": "2026-03-06T01:34:00"}),
+    ("03/14/2026 02:41:51 PM - {}", {"wall": "2026-03-14T14:41:51"}),
+    ("3/5/26, 12:20 AM - {}", {"wall": "2026-03-05T00:20:00"}),
+    ("[05.03.2026, 14:20] {}", {"wall": "2026-03-05T14:20:00"}),
+    ("2026-03-05 14:20 UTC+2: {}", {"wall": "2026-03-05T14:20:00", "zone": 7200}),
+    ("2026-03-05T14:20Z {}", {"wall": "2026-03-05T14:20:00", "zone": 0}),
+    ("Mar 3, 14:20 UTC - {}", {"wall": "2000-03-03T14:20:00", "year": False, "zone": 0}),
+    ("Thu Mar  5 14:20 UTC 2026 {}", {"wall": "2026-03-05T14:20:00", "zone": 0}),
+    ("March 3rd, 2026 at 2:20 pm EST {}", {"wall": "2026-03-03T14:20:00", "zone": -18000}),
+    ("Wed, 18 Mar 2026 14:43:54 +0900 {}", {"wall": "2026-03-18T14:43:54", "zone": 32400}),
+    ("05/Mar/26 2:20 PM {}", {"wall": "2026-03-05T14:20:00"}),
+]  # fmt: skip
+
+
 def check(line: str, payload: str, want: dict[str, object]) -> None:
     got = read_envelope(line)
     assert got.text.strip() == payload
@@ -146,6 +166,24 @@ def check(line: str, payload: str, want: dict[str, object]) -> None:
 @pytest.mark.parametrize(("shape", "want"), KERNEL)
 def test_kernel_envelopes(shape: str, want: dict[str, object]) -> None:
     check(shape.format(XID), XID, want)
+
+
+@pytest.mark.parametrize(("shape", "want"), WRITTEN)
+def test_times_that_people_write(shape: str, want: dict[str, object]) -> None:
+    check(shape.format("hgx31 was dark"), "hgx31 was dark", want)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "32.13.2026 07:24 x", "1.2.3 12:30 x", "Epoch 12 13:45 x", "Step 3, 14:20 left",
+        "10.0.0.1 14:20 x", "2026.10 15:49 x", "23.02.2026 x", "May 7 of 14:20 x",
+        "12/5 14:20 x", "06.03.2026 01:34:x",
+    ],
+)  # fmt: skip
+def test_numbers_that_are_no_written_time(line: str) -> None:
+    got = read_envelope(line)
+    assert (got.text, got.stamp) == (line, NO_STAMP)
 
 
 @pytest.mark.parametrize(("shape", "want"), JOB)

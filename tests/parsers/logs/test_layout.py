@@ -63,3 +63,22 @@ def test_a_host_in_some_lines_does_not_speak_for_those_without_one(
 
 def test_a_folder_tells_the_node_whatever_the_lines_name() -> None:
     assert find_node_of_file("nodes/n7/all.log", LogKind.KERNEL, Counter({"n3": 1}), 90) == "n7"
+
+
+@pytest.mark.parametrize(
+    ("head", "zone_s"),
+    [
+        ("# zabbix export, times UTC-5\n2026.06.19 23:23:34  PROBLEM x\n", -18000),
+        ("Shift book (local time, UTC+2)\n\n23.02.2026 07:24 x\n", 7200),
+        ("All times in CET.\n2026-03-05 14:20:11 x\n", 3600),
+        ("Logbuch (Zeiten MESZ)\n05.03.2026 08:10 x\n", 7200),
+        # a time that says its zone speaks for itself, and one below the first is a line's
+        ("2026-03-05 14:20:11 UTC+2 x\n", None),
+        ("2026-03-05 14:20:11 x\nnext check at UTC+2\n", None),
+        ("Start time: 5th of March, 14:20 CET\n2026-03-05 14:20:11 x\n", None),
+        ("It begins at 14:20 UTC+2\n2026-03-05 14:20:11 x\n", None),
+        ("started by PST team\n2026-03-05 14:20:11 x\n", None),
+    ],
+)
+def test_the_head_of_a_file_says_the_zone_of_its_times(head: str, zone_s: int | None) -> None:
+    assert detect_layout(head.encode()).zone_s == zone_s

@@ -14,7 +14,15 @@ from enum import StrEnum
 from typing import Final
 
 from triage.domain.category import Category
-from triage.domain.evidence import KERNEL_KINDS, LASTING, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import (
+    BY_PEOPLE,
+    KERNEL_KINDS,
+    LASTING,
+    Evidence,
+    EvidenceRole,
+    Kind,
+    Trait,
+)
 from triage.domain.patterns import compile_re
 
 SECOND: Final = 1_000_000_000
@@ -294,6 +302,7 @@ def is_failing(row: Evidence) -> bool:
     # The last line of a traceback, unless somebody says that it is tried again.
     raised = row.family in _JOB_FAMILIES and _RAISED.match(row.text) is not None
     speaks = row.kind in JOB_KINDS or raised
+    speaks &= BY_PEOPLE not in row.fields  # they quote what a process said, hours later
     fails = row.role in FAILING and speaks and LASTING not in row.fields
     return fails and row.traits.isdisjoint(_NO_FAILURE)
 

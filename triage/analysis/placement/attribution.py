@@ -22,6 +22,7 @@ from triage.analysis.placement.identity import (
 from triage.domain.evidence import (
     ACTOR,
     BY_FILE,
+    BY_PEOPLE,
     BY_RANK,
     HOST_AMONG_SEVERAL,
     KERNEL_KINDS,
@@ -108,9 +109,10 @@ def _place_by_first_word(row: Evidence, fleet: JobPlacement, known: Set[str]) ->
     names = (fleet.find_named_node(word) for word in words)
     node = next((one for one in names if one in known), None)
     if node is None and row.node is None and row.blame is Blame.SELF and row.peer is None:
-        node = fleet.find_only_named_node(row.text) if row.kind not in _OF_PROCESSES else None
+        by_process = row.kind in _OF_PROCESSES and BY_PEOPLE not in row.fields
+        node = fleet.find_only_named_node(row.text) if not by_process else None
         node = node if node in known else None
-        asked = node is None and row.kind not in _OF_PROCESSES
+        asked = node is None and not by_process
         sister = fleet.find_sister(row.text) if asked else None
         if sister is not None:
             return replace(row, node=sister, traits=row.traits | {Trait.NOT_THE_JOB})

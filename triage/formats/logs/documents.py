@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from triage.domain.evidence import BY_PEOPLE
 from triage.formats.format import Head, ReadLines
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogKind
@@ -26,13 +27,15 @@ class DocumentFormat:
     """``begins`` looks at the text without what stands empty before it.
 
     ``records`` gives (offset, line) of each record of the whole document. ``reports`` tells by
-    the head whether the records are what tools say of machines, and no log of a job.
+    the head whether the records are what tools say of machines, and no log of a job, and
+    ``by_people`` whether people do.
     """
 
     name: str
     begins: Callable[[str], bool]
     records: Callable[[str], Iterator[tuple[int, str]]]
     reports: Callable[[str], bool] | None = None
+    by_people: bool = False
     words: tuple[str, ...] = ()
     kind: None = None
 
@@ -44,7 +47,11 @@ class DocumentFormat:
         """The records as lines of a log."""
         text = stream.head.decode("utf-8", "replace")
         outcome = read_lines(_convert_stream_to_lines(stream, self))
-        if self.reports is None or not self.reports(text):
+        if self.by_people:
+            told = {BY_PEOPLE: "1"}
+            rows = [replace(row, fields={**row.fields, **told}) for row in outcome.rows]
+            outcome = replace(outcome, rows=rows)
+        elif self.reports is None or not self.reports(text):
             return outcome
         return replace(outcome, file=replace(outcome.file, kind=LogKind.CHECKS))
 

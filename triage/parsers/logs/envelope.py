@@ -14,7 +14,7 @@ from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.patterns import compile_re
 from triage.domain.toml_tables import read_toml
 from triage.parsers.logs import prefixes, wrapped
-from triage.parsers.logs.stamps import DATED
+from triage.parsers.logs.stamps import DATED, WRITTEN
 from triage.parsers.logs.state import Envelope
 
 _Rule = tuple["re.Pattern[str]", Callable[[Envelope, "re.Match[str]"], bool]]
@@ -40,7 +40,9 @@ _LIKE: Final = {"0": "0123456789", "A": ascii_uppercase, "a": f"{ascii_lowercase
 def _load_rules() -> dict[str, tuple[_Rule, ...]]:
     """First character -> rules in the order in which they are tried."""
     raw = read_toml("triage.parsers.logs", "prefixes")
-    parts = {"DATED": DATED} | {name: "".join(text) for name, text in raw["parts"].items()}
+    parts = {"DATED": DATED, "WRITTEN": WRITTEN} | {
+        name: "".join(text) for name, text in raw["parts"].items()
+    }
     table: dict[str, tuple[_Rule, ...]] = {}
     for row in raw["prefix"]:
         text = _PART.sub(lambda found: parts[found[1]], "".join(row["pattern"]))

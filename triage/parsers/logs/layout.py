@@ -14,7 +14,7 @@ from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.envelope import clean, read_envelope
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.prefixes import NAME_LABEL, NUMBER_LABEL
-from triage.parsers.logs.stamps import read_time
+from triage.parsers.logs.stamps import find_stated_zone, parse_zone_s, read_time
 from triage.parsers.logs.state import Envelope
 
 # Lines of which the envelopes are read.
@@ -102,6 +102,8 @@ class Layout:
     job_lines: int = 0
     hosts: Counter[str] = field(default_factory=Counter)
     first_stamp: Stamp = NO_STAMP
+    zone_s: int | None = None
+    """The zone of its times, where a line above the first of them says so."""
     job_id: str = ""
     """The scheduler's number of the job, where a wrapper or the scheduler prints it first."""
     own_words: bool = False
@@ -128,6 +130,8 @@ def detect_layout(head: bytes) -> Layout:
             found.job_lines += 1
         if found.first_stamp == NO_STAMP:
             found.first_stamp = envelope.stamp
+        if found.first_stamp == NO_STAMP and found.zone_s is None:
+            found.zone_s = parse_zone_s(find_stated_zone(envelope.text))
         if found.first_stamp == NO_STAMP and (made := _MADE_AT.match(envelope.text)) is not None:
             found.first_stamp = read_time(made[1]) or NO_STAMP
         if envelope.node is not None:

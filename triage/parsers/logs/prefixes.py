@@ -15,6 +15,7 @@ from triage.parsers.logs.stamps import (
     make_dated,
     make_uptime,
     make_wall,
+    make_written,
 )
 from triage.parsers.logs.state import Envelope
 from triage.parsers.logs.wrapped import parse_json_time
@@ -293,13 +294,11 @@ def take_writer(envelope: Envelope, match: "re.Match[str]") -> bool:
     return True
 
 
-def take_month_first(envelope: Envelope, match: "re.Match[str]") -> bool:
-    """A date with the month in front, or with the day where there is no such month."""
-    month, day = int(match["month"]), int(match["day"])
-    if month > 12:
-        month, day = day, month
-    envelope.clock(make_wall(int(match["year"]), month, day, match["clock"], match["fraction"]))
-    return True
+def take_written(envelope: Envelope, match: "re.Match[str]") -> bool:
+    """A date as people write it."""
+    stamp = make_written(match)
+    envelope.clock(stamp)
+    return stamp is not None
 
 
 def take_file(envelope: Envelope, match: "re.Match[str]") -> bool:

@@ -398,11 +398,11 @@ class LogReader:
         file.notes = tuple(notes)
         if kind is LogKind.KERNEL:
             file.harmless = frozenset(self.harmless)
-        file.first_stamp = self.layout.first_stamp
+        file.first_stamp = self.layout.first_stamp.set_zone(self.layout.zone_s)
         file.checksum = self.checksum
         file.system = self.layout.system
         file.job_id = self.layout.job_id if kind is LogKind.JOB else ""
-        file.last_stamp = self.last_stamp
+        file.last_stamp = self.last_stamp.set_zone(self.layout.zone_s)
         if self.templates and self.reader is not None:
             self.take_unfamiliar(self.reader)
         if not self.layout.kernel:
@@ -453,6 +453,10 @@ class LogReader:
                         last_stamp=stamp if last is None else last,
                         fields=add_last_line(row, group.last_line),
                     )
+                if self.layout.zone_s is not None:
+                    zone_s = self.layout.zone_s
+                    stamp, last = row.stamp.set_zone(zone_s), row.last_stamp.set_zone(zone_s)
+                    row = replace(row, stamp=stamp, last_stamp=last)
                 if is_soon_after_boot(row.last_stamp, boots):
                     row = mark_as_boot(row)
                 yield row, 0 if row.signature in self.catalogue.as_one else group.key

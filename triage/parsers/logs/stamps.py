@@ -61,25 +61,42 @@ def _compute_day_number(year: int, month: int, day: int) -> int | None:
 
 
 _ZONES: Final[dict[str, int]] = _NAMES["zones"]
-_NUMERIC_ZONE: Final = compile_re(r"[+-]\d\d(?::?\d\d)?", re.ASCII)
+_NUMERIC_ZONE: Final = compile_re(
+    r"(?:(?:UTC|GMT) ?)?([+-])(\d\d|(?<=[CT][+-])\d|(?<=[CT] [+-])\d)(?::?(\d\d))?", re.ASCII
+)
 
 
 @lru_cache(maxsize=512)
 def parse_zone_s(text: str | None) -> int | None:
-    """A printed zone (Z, +02:00, -0500, +08, UTC, PDT) in seconds; None for one that does not
-    exist, or stands for several.
+    """A printed zone (Z, +02:00, -0500, +08, UTC, UTC+2, PDT) in seconds; None for one that does
+    not exist, or stands for several.
     """
     if text is None:
         return None
     text = text.strip()
     if text in _ZONES:
         return _ZONES[text] * 3600
-    if _NUMERIC_ZONE.fullmatch(text) is None:
+    found = _NUMERIC_ZONE.fullmatch(text)
+    if found is None:
         return None
-    hours, minutes = int(text[1:3]), int(text[-2:] if len(text) > 3 else 0)
+    hours, minutes = int(found[2]), int(found[3] or 0)
     if hours > 14 or minutes % 15 or minutes > 45:
         return None
-    return (-1 if text[0] == "-" else 1) * (hours * 3600 + minutes * 60)
+    return (-1 if found[1] == "-" else 1) * (hours * 3600 + minutes * 60)
+
+
+# Where the head of a file says in which zone its times are: "(local time, UTC+2)", "times in CET".
+_STATED_ZONE: Final = compile_re(
+    r"(?<!\d )\b((?:UTC|GMT) ?[+-]\d{1,2}(?::?\d\d)?)\b"
+    r"|(?i:\b(?:times?|time ?zone|tz|zeit(?:en|zone)?)\b)[^\n\d]{0,40}?"
+    rf"\b({'|'.join(_ZONES)})\b(?! ?[+-]\d)"
+)
+
+
+def find_stated_zone(text: str) -> str | None:
+    """The zone that ``text`` says the times of its file are in."""
+    found = _STATED_ZONE.search(text)
+    return None if found is None else found[1] or found[2]
 
 
 def make_wall(
@@ -136,13 +153,33 @@ def make_epoch(value: float) -> Stamp | None:
     return None
 
 
+_PRINTED_ZONE: Final = (
+    r"(?P<zone>Z| ?[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT) ?[+-]\d{1,2}(?::?\d\d)?(?!\w|:\d)"
+    r"| (?:UTC|GMT|(?:[ECMP]|AK|AE|NZ)[SD]T|(?:CES?|WES?|EES?)T"
+    r"|[BHIJK]ST|MSK|HKT|SGT|SAST|MES?Z)(?![\w-]))?"
+)
 DATED: Final = (
     r"(?P<year>\d{4})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})[T _](?P<clock>\d{1,2}:\d\d:\d\d)"
-    r"(?:[.,](?P<fraction>\d{1,9})\d{0,9})?"
-    r"(?P<zone>Z| ?[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT|(?:[ECMP]|AK|AE|NZ)[SD]T|(?:CES?|WES?|EES?)T"
-    r"|[BHIJK]ST|MSK|HKT|SGT|SAST)(?![\w-]))?"
+    r"(?:[.,](?P<fraction>\d{1,9})\d{0,9})?" + _PRINTED_ZONE
+)
+# Dates and times as people write them, and the tools that they read: 23.02.2026 07:24,
+# 2026.10.14 15:49:42, 13/06/2026 01:34, Mar 3, 14:20 UTC, Wed, 18 Mar 2026 14:43:54 +0900.
+WRITTEN_DAY: Final = (
+    r"(?:[^\W\d]{2,12}\.?,? )?"
+    r"(?:(?P<year>\d{4})(?P<mark>[-./])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})"
+    r"|(?P<first>\d{1,2})(?P<mark2>[-./])(?P<second>\d{1,2})(?P=mark2)(?P<year2>\d{4}|\d\d)"
+    r"|(?P<name>[^\W\d]{3,12})\.? {1,2}(?P<day2>\d{1,2})(?:st|nd|rd|th)?(?:,? (?P<year3>\d{4}))?"
+    r"|(?P<day3>\d{1,2})(?:\.? |[/-])(?P<name2>[^\W\d]{3,12})(?:\.?,? |[/-])(?P<year4>\d{4}|\d\d))"
+)
+WRITTEN: Final = (
+    WRITTEN_DAY + r"(?:,? {1,2}(?:at |- )?|T)"
+    r"(?P<clock>\d{1,2}:\d\d(?::\d\d(?:[.,](?P<fraction>\d{1,9}))?)?)(?!\d|:\d)"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\b\.?)?"
+    + _PRINTED_ZONE
+    + r"(?(name)(?: (?P<year5>20\d\d)(?![\w.:-]))?)"
 )
 _TIME: Final = compile_re(r"\s*\[?" + DATED)
+_WRITTEN: Final = compile_re(r"\s*" + WRITTEN)
 _EPOCH: Final = compile_re(r"\d{10,19}(?:\.\d{1,9})?", re.ASCII)
 _CTIME: Final = compile_re(
     r"\s*\[?(?:[^\W\d]{1,12}\.?,? )?([^\W\d]{3,12})\.? {1,2}(\d{1,2})(?: (\d{4}))?,? "
@@ -156,10 +193,37 @@ def make_dated(match: "re.Match[str]") -> Stamp | None:
     return make_wall(year, month, day, match["clock"], match["fraction"], match["zone"])
 
 
+def make_written(match: "re.Match[str]") -> Stamp | None:
+    """The stamp of a match of :data:`WRITTEN`; None for a month of no known language.
+
+    The day stands first before full stops and hyphens, the month before slashes, where there is
+    such a month.
+    """
+    named = (match[name] for name in ("year", "year2", "year3", "year4", "year5"))
+    year = next((int(one) for one in named if one is not None), None)
+    if match["first"] is not None:
+        pair = int(match["first"]), int(match["second"])
+        day_first = match["mark2"] != "/"
+        day, month = pair if (day_first and pair[1] <= 12) or pair[0] > 12 else pair[::-1]
+    elif match["month"] is not None:
+        month, day = int(match["month"]), int(match["day"])
+    else:
+        month = MONTHS.get((match["name"] or match["name2"]).casefold(), 0)
+        day = int(match["day2"] or match["day3"])
+    clock = match["clock"].partition(".")[0].partition(",")[0]
+    if match["half"] is not None:
+        hour, _, rest = clock.partition(":")
+        clock = f"{int(hour) % 12 + 12 * (match['half'] in 'Pp')}:{rest}"
+    if year is not None and year < 100:
+        year += 2000
+    return make_wall(year, month, day, clock, match["fraction"], match["zone"])
+
+
 def read_time(text: str) -> Stamp | None:
     """A time that stands alone in ``text``.
 
-    "2026-01-09_11:39:43", "Aug 10 15:36:05 2026", an epoch of ten digits and more.
+    "2026-01-09_11:39:43", "Aug 10 15:36:05 2026", "23.02.2026 07:24", an epoch of ten digits and
+    more.
     """
     if _EPOCH.fullmatch(text) is not None:
         return make_epoch(float(text) if "." in text else int(text))
@@ -168,7 +232,8 @@ def read_time(text: str) -> Stamp | None:
         return make_dated(found)
     found = _CTIME.match(text)
     if found is None:
-        return None
+        found = _WRITTEN.match(text)
+        return None if found is None else make_written(found)
     month = MONTHS.get(found[1].casefold())
     if month is None:
         return None
