@@ -154,6 +154,7 @@ def mark_fates_of_other_jobs(
 # Who writes so says that it is no trouble of this job, or that it is over.
 _DISCLAIMED: Final = compile_re(
     r"\b(?:un|not )related to\b|\bother tenant\b|\bno impact on (?:the|this|our|any) (?:job|run)\b"
+    r"|\b(?:not (?:part )?of|outside(?: of)?|not) (?:this|our|the) (?:job|run|training)\b"
     r"|\b(?:retr(?:y|ied)|attempt) (?:ok|succeeded|successful)\b|\breturned to normal\b"
     r"|-> ?(?:ok|recovered|success)\W{0,4}$",
     re.IGNORECASE,

@@ -28,12 +28,12 @@ _TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "receiveTimestamp",
     "TimeGenerated", "EventTime", "_time", "date", "generatedTimestamp", "eventTime", "createdAt",
     "created_at", "occurredAt", "startTime", "Created", "EventTimestamp", "date_happened",
-    "created",
+    "created", "timeUnixNano", "observedTimeUnixNano",
 )  # fmt: skip
 _HOSTS: Final = (
     "_HOSTNAME", "hostname", "host", "node", "node_name", "nodename", "instance", "HostName",
     "Computer", "host_name", "nodeName", "machine", "machineName",
-    "compute.googleapis.com/resource_name",
+    "compute.googleapis.com/resource_name", "host.name", "k8s.node.name", "host.hostname",
 )  # fmt: skip
 # Objects beside a message that say where it was written.
 _PLACES: Final = ("labels", "stream", "resource", "kubernetes", "host", "agent", "source")
@@ -116,6 +116,8 @@ def take_json(envelope: Envelope, _match: "re.Match[str]") -> bool:
     if not has_message:
         _take_object_fields(envelope, value)  # its other fields are its words
         return False
+    if _TYPED in line:
+        value = _drop_types(value)
     text, whole = None, value
     for _ in range(3):
         text = next((value[key] for key in _MESSAGES if value.get(key) is not None), None)
@@ -137,6 +139,25 @@ def take_json(envelope: Envelope, _match: "re.Match[str]") -> bool:
     text = about + plain + gpu + place + _get_exception(value, plain) + inner
     _replace(envelope, "" if value.get("isHealthy") is True else text)
     return True
+
+
+_TYPED: Final = '"stringValue"'
+_TYPES: Final = frozenset({"stringValue", "intValue", "doubleValue", "boolValue"})
+
+
+def _drop_types(value: Any) -> Any:
+    """A record of OpenTelemetry with plain values: of ``{"stringValue": "x"}`` the text, and of
+    a list of keys and values an object.
+    """
+    if isinstance(value, dict):
+        if len(value) == 1 and not _TYPES.isdisjoint(value):
+            return next(iter(value.values()))
+        return {key: _drop_types(one) for key, one in value.items()}
+    if isinstance(value, list):
+        if value and all(isinstance(one, dict) and {"key", "value"} <= one.keys() for one in value):
+            return {str(one["key"]): _drop_types(one["value"]) for one in value}
+        return [_drop_types(one) for one in value]
+    return value
 
 
 # Where loggers put the traceback beside the message.
@@ -260,7 +281,7 @@ def _take_object_fields(envelope: Envelope, value: dict[str, Any]) -> None:
     for key in _PLACES:
         inner = value.get(key)
         if isinstance(inner, dict):
-            labels, name = inner.get("labels"), inner.get("node")
+            labels, name = inner.get("labels") or inner.get("attributes"), inner.get("node")
             if name is None and key == "host":
                 name = inner.get("name")  # a host's own name is the host's
             facts = labels if isinstance(labels, dict) else {}
