@@ -5,7 +5,7 @@ ended in order tears down what its processes held.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -26,7 +26,7 @@ from triage.analysis.facts.stop import (
 )
 from triage.analysis.placement.identity import JobPlacement
 from triage.analysis.progress.job import add_health, judge_health
-from triage.domain.category import HARDWARE
+from triage.domain.category import HARDWARE, Category
 from triage.domain.counts import list_some
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.health import Outcome
@@ -286,6 +286,28 @@ def is_a_strangers(row: Evidence, pids_on: Mapping[str, Sequence[int]]) -> bool:
         return min(abs(row.pid - pid) for pid in own) > NEAR_PIDS
     name = row.fields.get("name") or row.fields.get("process") or ""
     return bool(name) and not name.startswith("<") and classify_owner(name) is not Whose.JOB
+
+
+def tell_lost_gpus(rows: Iterable[Evidence], stop: Stop) -> list[Evidence]:
+    """``rows``; CUDA that no longer reaches a GPU on which the job ran tells of the GPU: drivers
+    and settings were right, but where a tool does not reach it either, as in a container that loses
+    its devices.
+    """
+    rows = list(rows)
+    of_settings = any(row.category is Category.DEPENDENCY and row.kind is Kind.GPU for row in rows)
+    if stop.moved_ns is None or of_settings:
+        return rows
+    return [
+        replace(
+            row,
+            category=Category.GPU,
+            also=tuple(one for one in row.also if one is not Category.GPU),
+            traits=row.traits - {Trait.GPU_NOT_STARTED},
+        )
+        if Trait.GPU_NOT_STARTED in row.traits and row.category is Category.DEPENDENCY
+        else row
+        for row in rows
+    ]
 
 
 # What tools that watch a node reported. Such a tool reports what the stop itself brought about,
