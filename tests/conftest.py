@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.support.databases import drop_template, migrated_postgres, put_migrated_sqlite
+from tests.support.statements import share_compiled_statements
 
 if TYPE_CHECKING:
     from tests.support.work import ReadersHere
@@ -25,6 +27,14 @@ ROOT = Path(__file__).resolve().parents[1]
 # Modules and cases stay until the end. A collector that walks over them again and again takes half
 # of the time of finding the cases, and a tenth of a second wherever it falls later.
 gc.disable()
+
+# Each worker, and each process that it starts, calculates in one thread. The threads of several
+# wait for each other in loops: to fit a model took three times the processor.
+os.environ.update(
+    dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+)
+
+share_compiled_statements()
 
 # Files with a test that takes tens of seconds, the longest first.
 LONG_FILES = (
