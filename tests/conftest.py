@@ -54,6 +54,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--each-database", action="store_true", help="all cases on each database")
 
 
+# Fixtures that come in two kinds, one a database. Those of tests of the store itself and of the
+# migrations have other names: what is asked there differs by database, and each case runs on both.
+DATABASES = ("database_url", "ctx")
+
+
 def find_spare_cases(items: list[pytest.Item]) -> list[pytest.Item]:
     """Of each test with cases, the first on one database, the second on the other, and so on.
 
@@ -63,7 +68,10 @@ def find_spare_cases(items: list[pytest.Item]) -> list[pytest.Item]:
     tests = defaultdict(lambda: defaultdict(list))
     for item in items:
         case = getattr(item, "callspec", None)
-        if case and (database := case.params.get("database_url")):
+        if case is None:
+            continue
+        database = next((case.params[name] for name in DATABASES if name in case.params), None)
+        if database:
             tests[item.nodeid.partition("[")[0]][case.id.replace(database, "")].append(item)
     twins = ([both for both in cases.values() if len(both) == 2] for cases in tests.values())
     return [both[k % 2] for of_test in twins if len(of_test) > 1 for k, both in enumerate(of_test)]
