@@ -46,7 +46,10 @@ LONG_FILES = (
     "system/test_hostile_http.py", "system/test_words.py", "system/test_hostile_content.py",
     "sandbox/confinement/test_readers.py", "sandbox/test_pool.py", "ops/test_compose.py",
     "system/test_disk.py", "test_release.py", "workers/test_lost_database.py",
-    "hostile/test_hostile.py", "api/test_schemathesis.py",
+    "hostile/test_hostile.py", "api/test_schemathesis.py", "queue/test_wakeups.py",
+    "system/test_hostile_fleet.py", "collectors/test_digest.py", "test_run.py",
+    "api/test_slow_senders.py", "fleet/services/exposure/test_outage_imports.py",
+    "store/incidents/test_identity_machine.py",
 )  # fmt: skip
 
 

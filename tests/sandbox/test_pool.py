@@ -34,6 +34,8 @@ from triage.sandbox.warm_up import hold_exclusive_lock
 ROOT = Path(__file__).parents[2]
 INCIDENTS = ROOT / "tests" / "incidents"
 PATIENT_S = 300.0
+# Of the shared reader; one that runs out of memory fills all of it first.
+MOST_BYTES = 1 << 30
 XID = "[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n"
 
 
@@ -57,7 +59,7 @@ def reader() -> Iterator[Sandbox]:
         asked = "by-signal=segv,by-status=exit,by-memory=oom,by-hanging=hang"
         for name, value in build_crash_environment(asked).items():
             patch.setenv(name, value)
-        with Sandbox(2 << 30) as one:
+        with Sandbox(MOST_BYTES) as one:
             yield one
 
 
@@ -239,7 +241,7 @@ def test_a_child_that_a_terminal_interrupts_goes_on(reader: Sandbox, log: FileTo
     [
         ("by-signal", signal.SIGSEGV, None, "SIGSEGV"),
         ("by-status", None, 3, "ended with status 3"),
-        ("by-memory", None, 86, "needed more than the 2,048 MiB"),
+        ("by-memory", None, 86, "needed more than the 1,024 MiB"),
     ],
 )
 def test_a_death_says_how(
@@ -349,7 +351,7 @@ def test_its_limits_are_set(reader: Sandbox, log: FileToRead) -> None:
     reader.extract([log], deadline_s=PATIENT_S)
     limits = Path(f"/proc/{reader.pid}/limits").read_text("utf-8")
     found = {line[:26].strip(): line[26:].split()[0] for line in limits.splitlines()}
-    assert found["Max address space"] == str(2 << 30)
+    assert found["Max address space"] == str(MOST_BYTES)
     assert found["Max open files"] == "256"
     assert found["Max core file size"] == "0"
 
@@ -360,7 +362,7 @@ def test_a_child_that_keeps_much_memory_is_replaced_behind_its_answer(
     for name, value in build_crash_environment("by-keeping=keep").items():
         monkeypatch.setenv(name, value)
     bad = FileToRead(log.path, "by-keeping", log.size_bytes)
-    with Sandbox(2 << 30, 640 << 20) as one:
+    with Sandbox(2 << 30, 400 << 20) as one:
         good = one.extract([log], deadline_s=PATIENT_S)
         first = one.pid
         assert one.extract([log], deadline_s=PATIENT_S) == good
@@ -380,7 +382,7 @@ def test_a_pool_never_blames_a_file_for_the_memory_of_the_one_before(
     for name, value in build_crash_environment("by-keeping=keep").items():
         monkeypatch.setenv(name, value)
     bad = FileToRead(log.path, "by-keeping", log.size_bytes)
-    with SandboxPool(1, 2 << 30, 640 << 20) as pool, ThreadPoolExecutor(2) as threads:
+    with SandboxPool(1, 2 << 30, 400 << 20) as pool, ThreadPoolExecutor(2) as threads:
         files = [bad, bad, log]
         calls = [threads.submit(pool.extract, [one], deadline_s=PATIENT_S) for one in files]
         assert [len(call.result()) for call in calls] == [1] * len(files)
