@@ -362,7 +362,7 @@ def test_a_child_that_keeps_much_memory_is_replaced_behind_its_answer(
     for name, value in build_crash_environment("by-keeping=keep").items():
         monkeypatch.setenv(name, value)
     bad = FileToRead(log.path, "by-keeping", log.size_bytes)
-    with Sandbox(2 << 30, 400 << 20) as one:
+    with Sandbox(2 << 30, 640 << 20) as one:
         good = one.extract([log], deadline_s=PATIENT_S)
         first = one.pid
         assert one.extract([log], deadline_s=PATIENT_S) == good
@@ -382,7 +382,7 @@ def test_a_pool_never_blames_a_file_for_the_memory_of_the_one_before(
     for name, value in build_crash_environment("by-keeping=keep").items():
         monkeypatch.setenv(name, value)
     bad = FileToRead(log.path, "by-keeping", log.size_bytes)
-    with SandboxPool(1, 2 << 30, 400 << 20) as pool, ThreadPoolExecutor(2) as threads:
+    with SandboxPool(1, 2 << 30, 640 << 20) as pool, ThreadPoolExecutor(2) as threads:
         files = [bad, bad, log]
         calls = [threads.submit(pool.extract, [one], deadline_s=PATIENT_S) for one in files]
         assert [len(call.result()) for call in calls] == [1] * len(files)
