@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 
 from benchmarks.campaign_cases import folder_cases, weighed_of
 from benchmarks.campaign_outcome import held, judged
@@ -56,6 +55,8 @@ def collect_outcomes(folder: str) -> list[Outcome]:
 
 def fit_table(outcomes: Iterable[Outcome]) -> dict[Sort, list[float]]:
     """The printed confidence at each value of :data:`GRID`, by the sort of answer."""
+    from sklearn.isotonic import IsotonicRegression
+
     by_sort: dict[Sort, list[Outcome]] = defaultdict(list)
     for one in outcomes:
         by_sort[one.sort].append(one)

@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.support.databases import drop_template, migrated_postgres, put_migrated_sqlite
+from tests.support.statements import share_compiled_statements
 
 if TYPE_CHECKING:
     from tests.support.work import ReadersHere
@@ -26,6 +28,14 @@ ROOT = Path(__file__).resolve().parents[1]
 # of the time of finding the cases, and a tenth of a second wherever it falls later.
 gc.disable()
 
+# Each worker, and each process that it starts, calculates in one thread. The threads of several
+# wait for each other in loops: to fit a model took three times the processor.
+os.environ.update(
+    dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+)
+
+share_compiled_statements()
+
 # Files with a test that takes tens of seconds, the longest first.
 LONG_FILES = (
     "system/test_kills.py", "system/test_whole_path.py", "ops/test_backup.py",
@@ -36,12 +46,20 @@ LONG_FILES = (
     "system/test_hostile_http.py", "system/test_words.py", "system/test_hostile_content.py",
     "sandbox/confinement/test_readers.py", "sandbox/test_pool.py", "ops/test_compose.py",
     "system/test_disk.py", "test_release.py", "workers/test_lost_database.py",
-    "hostile/test_hostile.py", "api/test_schemathesis.py",
+    "hostile/test_hostile.py", "api/test_schemathesis.py", "queue/test_wakeups.py",
+    "system/test_hostile_fleet.py", "collectors/test_digest.py", "test_run.py",
+    "api/test_slow_senders.py", "fleet/services/exposure/test_outage_imports.py",
+    "store/incidents/test_identity_machine.py",
 )  # fmt: skip
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--each-database", action="store_true", help="all cases on each database")
+
+
+# Fixtures that come in two kinds, one a database. Those of tests of the store itself and of the
+# migrations have other names: what is asked there differs by database, and each case runs on both.
+DATABASES = ("database_url", "ctx")
 
 
 def find_spare_cases(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -53,7 +71,10 @@ def find_spare_cases(items: list[pytest.Item]) -> list[pytest.Item]:
     tests = defaultdict(lambda: defaultdict(list))
     for item in items:
         case = getattr(item, "callspec", None)
-        if case and (database := case.params.get("database_url")):
+        if case is None:
+            continue
+        database = next((case.params[name] for name in DATABASES if name in case.params), None)
+        if database:
             tests[item.nodeid.partition("[")[0]][case.id.replace(database, "")].append(item)
     twins = ([both for both in cases.values() if len(both) == 2] for cases in tests.values())
     return [both[k % 2] for of_test in twins if len(of_test) > 1 for k, both in enumerate(of_test)]

@@ -7,7 +7,7 @@ import pytest
 import triage
 from tests.support.many_jobs import HEALTHY, STOPPED, generate
 
-PARTS = [range(start, start + 125) for start in range(0, 1125, 125)]
+PARTS = [range(start, start + 126) for start in range(0, 1008, 126)]
 
 
 @pytest.mark.parametrize("numbers", PARTS, ids=lambda part: f"from-{part.start}")

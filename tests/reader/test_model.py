@@ -127,7 +127,7 @@ def test_a_team_teaches_words_that_nobody_else_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With few lines of ours instead of all: a fit of these takes half a minute."""
-    few = [line for line in read_shipped() if line.author == "signatures"][::12]
+    few = [line for line in read_shipped() if line.author == "signatures"][::48]
     monkeypatch.setattr("triage.reader.learn.read_shipped", lambda: few)
     words = ("zorbl the flim has quonked", "flim quonk seen by zorbl", "a quonked flim again")
     ours = [LabelledLine("nvlink", "ours", "zorbl", text) for text in words]

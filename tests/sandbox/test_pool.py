@@ -34,6 +34,8 @@ from triage.sandbox.warm_up import hold_exclusive_lock
 ROOT = Path(__file__).parents[2]
 INCIDENTS = ROOT / "tests" / "incidents"
 PATIENT_S = 300.0
+# Of the shared reader; one that runs out of memory fills all of it first.
+MOST_BYTES = 1 << 30
 XID = "[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n"
 
 
@@ -57,7 +59,7 @@ def reader() -> Iterator[Sandbox]:
         asked = "by-signal=segv,by-status=exit,by-memory=oom,by-hanging=hang"
         for name, value in build_crash_environment(asked).items():
             patch.setenv(name, value)
-        with Sandbox(2 << 30) as one:
+        with Sandbox(MOST_BYTES) as one:
             yield one
 
 
@@ -239,7 +241,7 @@ def test_a_child_that_a_terminal_interrupts_goes_on(reader: Sandbox, log: FileTo
     [
         ("by-signal", signal.SIGSEGV, None, "SIGSEGV"),
         ("by-status", None, 3, "ended with status 3"),
-        ("by-memory", None, 86, "needed more than the 2,048 MiB"),
+        ("by-memory", None, 86, "needed more than the 1,024 MiB"),
     ],
 )
 def test_a_death_says_how(
@@ -349,7 +351,7 @@ def test_its_limits_are_set(reader: Sandbox, log: FileToRead) -> None:
     reader.extract([log], deadline_s=PATIENT_S)
     limits = Path(f"/proc/{reader.pid}/limits").read_text("utf-8")
     found = {line[:26].strip(): line[26:].split()[0] for line in limits.splitlines()}
-    assert found["Max address space"] == str(2 << 30)
+    assert found["Max address space"] == str(MOST_BYTES)
     assert found["Max open files"] == "256"
     assert found["Max core file size"] == "0"
 

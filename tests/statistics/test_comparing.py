@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from triage.statistics.rates import compare_rates
 
@@ -24,6 +23,8 @@ def test_twice_the_events_in_twice_the_time_are_no_difference() -> None:
 
 @pytest.mark.parametrize("events", [5, 20, 80])
 def test_equal_rates_are_called_different_no_more_often_than_allowed(events: int) -> None:
+    from scipy.stats import binom  # half a second, in each worker that finds the tests
+
     # All outcomes of so many events, each with its probability at equal rates.
     differs = [compare_rates(k, 100.0, events - k, 300.0).differs for k in range(events + 1)]
     likely = binom.pmf(np.arange(events + 1), events, 0.25)

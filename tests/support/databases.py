@@ -34,22 +34,20 @@ END_OTHERS = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
  WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
+# Each change of a table, a column, a key, an index or a trigger leaves rows of another transaction
+# in these catalogues: to read the marks takes a fifth of the time of reading what was changed.
 SHAPE = """
-SELECT md5(string_agg(line, chr(10) ORDER BY line)) FROM (
-    SELECT concat_ws(' ', attrelid::regclass, attname, atttypid::regtype, attnotnull) AS line
-      FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
-     WHERE attnum > 0 AND NOT attisdropped
-       AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace,
-                                'pg_toast'::regnamespace)
-    UNION ALL SELECT concat_ws(' ', conrelid::regclass, pg_get_constraintdef(oid))
-      FROM pg_constraint WHERE conrelid > 0
-    UNION ALL SELECT concat_ws(' ', tgrelid::regclass, tgname, tgenabled) FROM pg_trigger
-    UNION ALL SELECT oid::regclass::text FROM pg_class
-     WHERE relnamespace = 'public'::regnamespace
-    UNION ALL SELECT pg_get_indexdef(indexrelid) || indisvalid FROM pg_index
-    UNION ALL SELECT setconfig::text FROM pg_db_role_setting JOIN pg_database d
+SELECT concat_ws(' ', count(*), sum(mark), max(mark), (
+    SELECT string_agg(setconfig::text, ' ') FROM pg_db_role_setting JOIN pg_database d
         ON d.oid = setdatabase AND d.datname = current_database()
-) AS lines
+)) FROM (
+    SELECT xmin::text::bigint AS mark FROM pg_class
+    UNION ALL SELECT xmin::text::bigint FROM pg_attribute
+    UNION ALL SELECT xmin::text::bigint FROM pg_attrdef
+    UNION ALL SELECT xmin::text::bigint FROM pg_constraint
+    UNION ALL SELECT xmin::text::bigint FROM pg_trigger
+    UNION ALL SELECT xmin::text::bigint FROM pg_index
+) AS marks
 """
 # Without triggers and foreign keys, so in any order; only tables that have rows are touched.
 EMPTY = """
@@ -130,7 +128,7 @@ def connected(url: str) -> Iterator["psycopg.Connection"]:
 
 
 def contents_of(there: "psycopg.Connection") -> tuple[str, dict[str, list[str]]]:
-    """The shape of all tables as a digest, and the rows of those that have some, as JSON."""
+    """The marks of all tables' shape, and the rows of those that have some, as JSON."""
     tables = [name for (name,) in there.execute(TABLES)]
     rows = {
         name: [row for (row,) in there.execute(f"SELECT row_to_json(t)::text FROM {name} AS t")]

@@ -343,7 +343,7 @@ def kube_of(answer: Callable[[Asked], tuple[int, Any]]) -> Iterator[Kube]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=[0.02], daemon=True)
     thread.start()
     try:
         yield Kube(f"http://127.0.0.1:{server.server_address[1]}", False, tokens)

@@ -1,6 +1,8 @@
 """Work that is due, done in this process."""
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import orjson
 
@@ -19,6 +21,21 @@ from triage.server.work import make_runner
 from triage.services.context import Context
 from triage.signatures.own.own_signatures import own_from_bytes
 
+# What readers gave for what they were given: a reader knows nothing else, and most tests of the
+# service send the same few jobs.
+GIVEN: dict[tuple[object, ...], Any] = {}
+MOST_GIVEN = 1_000
+
+
+def give_again(asked: tuple[object, ...], read: Callable[[], Any]) -> Any:
+    """What ``read`` gives, read once for all who ask the same."""
+    if asked not in GIVEN:
+        found = read()
+        if len(GIVEN) >= MOST_GIVEN:
+            GIVEN.clear()
+        GIVEN[asked] = found
+    return GIVEN[asked]
+
 
 class ReadersHere:
     """What :class:`SandboxPool` does, in this process: quick, and nothing to kill."""
@@ -31,6 +48,14 @@ class ReadersHere:
         own: bytes = b"",
         deadline_s: float,
     ) -> list[Extracted]:
+        named = [
+            (one.artifact, one.size_bytes, one.kind, one.rank, digest(one.path.read_bytes()))
+            for one in files
+        ]
+        asked = (facts_json, own, *named)
+        return list(give_again(asked, lambda: self.read(files, facts_json, own)))
+
+    def read(self, files: Sequence[FileToRead], facts_json: bytes, own: bytes) -> list[Extracted]:
         inputs = [InputFile(one.path, one.artifact, one.size_bytes, one.kind) for one in files]
         ranks = {one.artifact: one.rank for one in files if one.rank is not None}
         facts, _ = parse_job(facts_json)
@@ -46,6 +71,11 @@ class ReadersHere:
         *,
         deadline_s: float,
     ) -> Analysis:
+        extracts = list(packed)
+        asked = (repr(known), *map(digest, extracts))
+        return give_again(asked, lambda: self.study(extracts, known))
+
+    def study(self, packed: Sequence[bytes], known: KnownOfJob) -> Analysis:
         facts = make_job(orjson.loads(known.facts_json))
         facts = facts.with_record(known.standings, known.starts)
         study = build_study(
@@ -65,6 +95,10 @@ class ReadersHere:
 
     def close(self) -> None:
         """Nothing to end."""
+
+
+def digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
 
 
 def do_one(ctx: Context, readers: Readers, kind: WorkKind) -> bool:

@@ -49,7 +49,7 @@ class Receiver:
                 """Stay silent."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=[0.02], daemon=True)
 
     @property
     def url(self) -> str:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import poisson
 
 from tests.support.planted_outages import KINDS, planted_outages
 from triage.statistics.away.methods import cluster_ids, compute_clustered_law
@@ -21,6 +20,8 @@ def test_the_mean_of_the_law_is_that_of_the_record(kind: str) -> None:
 
 
 def test_many_short_outages_of_nodes_alone_are_poisson() -> None:
+    from scipy.stats import poisson  # half a second, in each worker that finds the tests
+
     start = np.arange(0.5, 3_000.0)
     outages = cut_outages(start, start + 3.0, 3_000.0)
     law = compute_clustered_law(outages)

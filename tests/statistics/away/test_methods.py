@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import poisson
 
 from tests.support.planted_outages import planted_outages
 from triage.statistics.away.methods import METHODS, Law, compute_later_variance, fit_laws
@@ -24,6 +23,8 @@ def test_the_larger_of_two_laws_is_above_both() -> None:
 
 
 def test_poisson_is_palms_quantile() -> None:
+    from scipy.stats import poisson  # half a second, in each worker that finds the tests
+
     outages = planted_outages("alone", 1)
 
     assert fit_laws(outages)["poisson"].quantile(0.99) == poisson.ppf(0.99, outages.mean)

@@ -34,8 +34,11 @@ DO $$ BEGIN EXECUTE (
 
 
 @pytest.mark.parametrize(
-    "change", ["ALTER TABLE cluster ADD COLUMN more int", "CREATE TABLE empty ()", DROP_AN_INDEX]
-)
+    "change",
+    ["ALTER TABLE cluster ADD COLUMN more int", "CREATE TABLE empty ()", DROP_AN_INDEX,
+     "ALTER TABLE cluster ALTER COLUMN name DROP NOT NULL",
+     "ALTER TABLE cluster DISABLE TRIGGER ALL"],
+)  # fmt: skip
 def test_what_a_test_has_changed_is_used_by_no_other(change: str) -> None:
     with migrated_postgres() as url, connected(url) as there:
         there.execute(change)

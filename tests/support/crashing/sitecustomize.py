@@ -30,7 +30,7 @@ CRASHES = {
     "hang": hang,
     "oom": run_out_of_memory,
     "exit": lambda: os._exit(3),
-    "keep": lambda: KEPT.append(os.urandom(1 << 20) * 800),
+    "keep": lambda: KEPT.append(os.urandom(1 << 20) * 500),
     "network": lambda: socket.socket().close(),
 }
 
