@@ -64,7 +64,7 @@ class ServiceWithIncidents:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceWithIncidents]:
+def resolved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceWithIncidents]:
     folder = tmp_path_factory.mktemp("labels")
     ctx = context_at(folder)
     with serving(ctx) as service:
@@ -93,30 +93,34 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceWithIncide
 
 @pytest.fixture
 def labels(
-    told: ServiceWithIncidents, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    resolved: ServiceWithIncidents,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ):
     """The command against the service: status, lines of stdout, stderr."""
-    monkeypatch.setenv("TRIAGE_TOKEN", told.service.tokens["read"])
+    monkeypatch.setenv("TRIAGE_TOKEN", resolved.service.tokens["read"])
     monkeypatch.delenv("TRIAGE_TOKEN_FILE", raising=False)
 
     def call(*arguments: str) -> tuple[int, list[str], str]:
-        status = main(["signatures", "labels", "--url", told.url, *arguments])
+        status = main(["signatures", "labels", "--url", resolved.url, *arguments])
         out, err = capsys.readouterr()
         return status, out.splitlines(), err
 
     return call
 
 
-def test_the_lines_of_the_named_node_that_were_not_understood_are_labelled(told, labels) -> None:
-    status, (head, *lines), err = labels(told.ids["braid"], told.ids["braid"])
+def test_the_lines_of_the_named_node_that_were_not_understood_are_labelled(
+    resolved, labels
+) -> None:
+    status, (head, *lines), err = labels(resolved.ids["braid"], resolved.ids["braid"])
     assert (status, err) == (0, "")
-    assert head.startswith(f"# {told.ids['braid']}: resolved as nvlink on gpu-0203 by ")
+    assert head.startswith(f"# {resolved.ids['braid']}: resolved as nvlink on gpu-0203 by ")
     assert head.endswith("; delete what does not tell it")
     # Not what another node printed, nor what this one printed hours before.
     assert lines == [f"nvlink\tquiverd\t{BRAID}", f"nvlink\tvmkx\t{LANE}"]
 
 
-def test_all_resolved_ones_come_newest_first_and_a_line_once(told, labels) -> None:
+def test_all_resolved_ones_come_newest_first_and_a_line_once(resolved, labels) -> None:
     status, lines, err = labels()
     assert status == 0
     assert [line.split("\t")[0] for line in lines if line[0] != "#"] == ["nvlink"] * 2 + [
@@ -124,20 +128,20 @@ def test_all_resolved_ones_come_newest_first_and_a_line_once(told, labels) -> No
     ]
     # Where no node was named, all of them are meant; of one line the newest incident tells.
     assert lines[-1] == f"harmless\tquiverd\t{SEAM}"
-    assert told.ids["open"] not in "\n".join(lines) + err
+    assert resolved.ids["open"] not in "\n".join(lines) + err
     assert err.splitlines() == [
-        f"{told.ids['early']}: resolved as gpu on n1 by {_name_teller(told)};"
+        f"{resolved.ids['early']}: resolved as gpu on n1 by {_name_teller(resolved)};"
         " no line to learn from",
-        f"{told.ids['slow']}: resolved as straggler by {_name_teller(told)};"
+        f"{resolved.ids['slow']}: resolved as straggler by {_name_teller(resolved)};"
         " no line alone tells that: skipped",
     ]
     assert labels() == (status, lines, err)
     assert labels("--since", "2100-01-01T00:00:00Z") == (0, [], "")
 
 
-def _name_teller(told: ServiceWithIncidents) -> str:
-    path = f"/v1/incidents/{told.ids['slow']}"
-    return told.service.get(path).json()["resolution"]["by"]
+def _name_teller(resolved: ServiceWithIncidents) -> str:
+    path = f"/v1/incidents/{resolved.ids['slow']}"
+    return resolved.service.get(path).json()["resolution"]["by"]
 
 
 @pytest.mark.parametrize(
@@ -145,8 +149,8 @@ def _name_teller(told: ServiceWithIncidents) -> str:
     [("open", "is not resolved: say what it was on its page, or by POST /v1/incidents/"),
      ("none", "there is no such incident; triage incidents lists them")],
 )  # fmt: skip
-def test_an_incident_that_tells_nothing_is_one_sentence(told, labels, incident, words) -> None:
-    status, lines, err = labels(told.ids["braid"], told.ids.get(incident, incident))
+def test_an_incident_that_tells_nothing_is_one_sentence(resolved, labels, incident, words) -> None:
+    status, lines, err = labels(resolved.ids["braid"], resolved.ids.get(incident, incident))
     assert (status, lines) == (2, [])
     assert words in err
     assert err.count("\n") == 1
@@ -158,27 +162,27 @@ def test_a_time_that_is_none_is_refused(labels) -> None:
     assert "--since: '90' is no time" in err
 
 
-def test_a_notebook_has_the_same_from_the_service_and_its_database(told, labels) -> None:
+def test_a_notebook_has_the_same_from_the_service_and_its_database(resolved, labels) -> None:
     _, printed, _ = labels()
     with (
-        triage.open_store(told.folder) as stored,
-        triage.open_store(told.url, token=told.service.tokens["read"]) as asked,
+        triage.open_store(resolved.folder) as stored,
+        triage.open_store(resolved.url, token=resolved.service.tokens["read"]) as asked,
     ):
         table = asked.labels()
         assert table.equals(stored.labels())
     rows = ["\t".join(row) for row in table[["label", "program", "text"]].to_numpy()]
     assert rows == [line for line in printed if not line.startswith("#")]
-    assert set(table["incident_id"]) == {told.ids["braid"], told.ids["calm"]}
+    assert set(table["incident_id"]) == {resolved.ids["braid"], resolved.ids["calm"]}
 
 
 def test_what_a_person_said_is_learned_and_the_next_such_stop_is_understood(
-    told, labels, tmp_path: Path, monkeypatch, capsys
+    resolved, labels, tmp_path: Path, monkeypatch, capsys
 ) -> None:
     """With few lines of ours instead of all: a fit of these takes a minute."""
     few = [line for line in read_shipped() if line.author == "signatures"][::12]
     monkeypatch.setattr("triage.reader.learn.read_shipped", lambda: few)
     ours, model = tmp_path / "ours.tsv", tmp_path / "ours.npz"
-    ours.write_text("\n".join(labels(told.ids["braid"])[1]) + "\n")
+    ours.write_text("\n".join(labels(resolved.ids["braid"])[1]) + "\n")
     assert main(["signatures", "learn", str(ours), "--out", str(model)]) == 0
     assert "of 2 lines 0 were understood before, 2 are now" in capsys.readouterr().out
 

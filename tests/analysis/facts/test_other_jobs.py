@@ -112,7 +112,7 @@ def test_where_nothing_lists_the_nodes_the_job_is_the_one_with_more_nodes_heard(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "is_cause"),
     [
         ("other tenant: pod ml/notebook-4 on cpu-2 OOMKilled; unrelated to speech-xl-r3", False),
         (
@@ -127,6 +127,8 @@ def test_where_nothing_lists_the_nodes_the_job_is_the_one_with_more_nodes_heard(
         ("a related error was seen before", True),
     ],
 )
-def test_who_says_that_it_is_not_of_the_job_or_over_accuses_nobody(text: str, told: bool) -> None:
+def test_who_says_that_it_is_not_of_the_job_or_over_accuses_nobody(
+    text: str, is_cause: bool
+) -> None:
     (row,) = mark_disclaimed([replace(xid("n0"), text=text)])
-    assert (row.role is EvidenceRole.ROOT) is told
+    assert (row.role is EvidenceRole.ROOT) is is_cause
