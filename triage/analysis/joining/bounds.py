@@ -223,7 +223,7 @@ def _tells_a_part(cause: Hypothesis, stop: Stop) -> bool:
     is_open = any(leaves_part_open(claim, cause.category) for claim in cause.claims)
     return any(
         not (row.is_mild or row.is_generic)
-        and is_at_own_stop(row, stop.of(row))
+        and (is_at_own_stop(row, stop.of(row)) or Trait.FOUND_OUT in row.traits)
         and (is_open or any(says_why_it_stalls(row, claim) for claim in cause.claims))
         for row in cause.rows
     )

@@ -72,14 +72,14 @@ _LEAST_OF_A_NODE: Final = 0.75
 
 def says_why_it_stalls(row: Evidence, claim: Finding) -> bool:
     """Whether a row says why a process issues nothing, as a claim has it: the process itself why it
-    ends, or its node rather surely, in words that no signature knows, what holds it up.
+    ends, or its node rather surely what holds it up.
     """
     if claim.category is not Category.HOST_STALL or row.category is None:
         return False
     own = row.rank in claim.ranks and row.category in _ENDS_A_PROCESS
-    is_read = Trait.UNFAMILIAR in row.traits and get_score(row) >= _LEAST_OF_A_NODE
+    is_sure = Trait.UNFAMILIAR not in row.traits or get_score(row) >= _LEAST_OF_A_NODE
     return claim.can_be_due_to(row.category) and (
-        own or (is_read and row.category in _HOLDS_A_PROCESS)
+        own or (is_sure and row.category in _HOLDS_A_PROCESS)
     )
 
 
