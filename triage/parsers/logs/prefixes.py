@@ -188,14 +188,10 @@ def take_full(envelope: Envelope, match: "re.Match[str]") -> bool:
 
 
 def take_unix(envelope: Envelope, match: "re.Match[str]") -> bool:
-    """Seconds since 1970, where a host or the kernel follows."""
+    """Seconds since 1970, and the host where one follows."""
     envelope.pos = match.end()
-    if (
-        not _take_sender(envelope)
-        and not _take_host(envelope, _PLAIN_HOST)
-        and not envelope.text.startswith("kernel:", envelope.pos)
-    ):
-        return False
+    if not _take_sender(envelope):
+        _take_host(envelope, _PLAIN_HOST)
     envelope.clock(make_uptime(match["whole"], match["fraction"]))
     return True
 
