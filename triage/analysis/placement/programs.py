@@ -86,13 +86,11 @@ def with_numbers_of_the_job(
     if not programs.names and not programs.shared:
         return list(rows), []
     gathered = _find_gathered_logs(rows, fleet)
-    knows_addresses = any(map(_ADDRESS.fullmatch, fleet.aliases))
+    addressed = {node for name, node in fleet.aliases.items() if _ADDRESS.fullmatch(name)}
     taken: dict[str, None] = {}
     kept = []
     for row in rows:
-        if row.rank is not None and _is_of_another_world(
-            row, programs, fleet, gathered, knows_addresses=knows_addresses
-        ):
+        if row.rank is not None and _is_of_another_world(row, programs, fleet, gathered, addressed):
             who = _parse_program(row) or row.fields.get("printed_by", "a pod")
             at = f" at {row.fields['address']}" if "address" in row.fields else ""
             taken.setdefault(f"[rank{row.rank}] of {who}{at}")
@@ -123,10 +121,11 @@ def _is_of_another_world(
     programs: Programs,
     fleet: JobPlacement,
     gathered: Collection[str],
-    *,
-    knows_addresses: bool,
+    addressed: Collection[str],
 ) -> bool:
-    """Whether a number may be that of a program which counts its ranks for itself."""
+    """Whether a number may be that of a program which counts its ranks for itself; ``addressed``
+    are the nodes of which an address is known.
+    """
     if row.signature == JOINED or "of_rank" in row.fields:
         return False
     if row.rank in programs.shared and "printed_by" in row.fields:
@@ -135,9 +134,12 @@ def _is_of_another_world(
     if name is None or _is_placed_on_node(row, fleet, gathered):
         return False
     alone = programs.names == {name} and _ENGINES.search(name) is None
-    # Another address than that of its number's node, or one that is no node's, speaks against it;
-    # where no address of a node is known, none does.
-    return not alone or ("address" in row.fields and knows_addresses)
+    if not alone or "address" not in row.fields:
+        return not alone
+    # Another node's address speaks against it, and any where that of its number's node is known.
+    home = fleet.node_of(row.rank or 0)
+    of_another = fleet.node_of_address(row.fields["address"]) is not None
+    return of_another or home in addressed or (home is None and bool(addressed))
 
 
 def _is_placed_on_node(row: Evidence, fleet: JobPlacement, gathered: Collection[str]) -> bool:
