@@ -5,13 +5,14 @@ orderly end or progress up to its end; what slowed down, stood still or diverged
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.analysis.facts.of_the_job import is_behind
 from triage.analysis.facts.stop import JOB_KINDS, SECOND, Stop
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision, has_watchdog_timeout
+from triage.analysis.joining.wording import build_reason
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.placement.topology import Placement
 from triage.analysis.progress.job import judge_health
@@ -27,6 +28,7 @@ from triage.domain.report import Because, Suspect, Verdict, Victims
 # Of the ranks that are slower than their peers, so few are somebody's and not everybody's.
 _FEW_SLOW_NODES: Final = 2
 _SLOW_CONFIDENCE: Final = 0.7
+_LOOK_AT: Final = "look at its clocks, temperature, host load and input pipeline."
 
 
 def decide_without_suspects(sources: Sources, stop: Stop, placement: Placement) -> Decision:
@@ -47,7 +49,50 @@ def decide_without_suspects(sources: Sources, stop: Stop, placement: Placement) 
         verdict = _judge_dumps(case, sources.share_of_ranks_read)
     elif verdict is None and (stop.job_seen or health in _WELL) and not stop.trouble:
         verdict = _judge_logs(evidence, health, sentence, sources, stop)
-    return Decision(verdict or _make_unattributed_verdict(case, evidence, stop), (), Victims(), ())
+    suspects: tuple[Suspect, ...] = ()
+    if verdict is not None and health is Health.SLOWED and verdict.kind is VerdictKind.STRAGGLER:
+        suspects = _list_said_to_be_slow(evidence, progress, placement)
+    if verdict is not None and suspects:
+        who = f"{suspects[0].node} is said to hold it up: {_LOOK_AT}"
+        verdict = replace(verdict, summary=f"{sentence} {who}")
+    verdict = verdict or _make_unattributed_verdict(case, evidence, stop)
+    return Decision(verdict, suspects, Victims(), ())
+
+
+# Of a job that has become slow: what somebody says of one of its ranks.
+_SAID_TO_BE_SLOW: Final = "gpu_tool.slow_rank"
+_SAID_CONFIDENCE: Final = 0.45
+
+
+def _list_said_to_be_slow(
+    evidence: Sequence[Evidence], progress: JobProgress | None, placement: Placement
+) -> tuple[Suspect, ...]:
+    """The one node of which lines say that it holds up a job that has become slow."""
+    change = progress.slowed if progress is not None else None
+    since_ns = None if change is None else change.since.at_ns
+    said: dict[str, list[Evidence]] = {}
+    for row in evidence:
+        is_now = row.at_ns is None or since_ns is None or row.at_ns >= since_ns
+        if row.signature == _SAID_TO_BE_SLOW and is_now and row.rank is not None:
+            node = placement.node_of(row.rank) or row.node
+            if node is not None:
+                said.setdefault(node, []).append(row)
+    if len(said) != 1:
+        return ()
+    ((node, rows),) = said.items()
+    return (
+        Suspect(
+            position=1,
+            node=node,
+            ranks=tuple(sorted({row.rank for row in rows if row.rank is not None}))[:16],
+            gpus=(),
+            category=Category.STRAGGLER,
+            score=_SAID_CONFIDENCE,
+            role=Role.POSSIBLE,
+            action=Action.INVESTIGATE,
+            because=tuple(build_reason(row, node) for row in rows[:4]),
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +176,8 @@ def _decide_slow(slow: Mapping[str | int, Sequence[SlowRank]]) -> Decision:
         confidence=_SLOW_CONFIDENCE,
         summary=(
             f"{len(slowest)} rank{'s' * (len(slowest) > 1)} {where} take"
-            f"{'s' * (len(slowest) == 1)} up to {worst:.2f} times as long as their peers: look at"
-            " its clocks, temperature, host load and input pipeline."
+            f"{'s' * (len(slowest) == 1)} up to {worst:.2f} times as long as their peers:"
+            f" {_LOOK_AT}"
         ),
         action=Action.INVESTIGATE,
     )

@@ -100,7 +100,7 @@ def _own_action(cause: Hypothesis) -> Action | None:
 def build_reasons(cause: Hypothesis, node: str | None) -> tuple[Because, ...]:
     """Reasons: the roots in the order of time, then what the dumps say."""
     own = [row for row in cause.rows if node is None or row.node in (node, None)] or cause.rows
-    reasons = [_build_reason(row, node) for row in own[:5]]
+    reasons = [build_reason(row, node) for row in own[:5]]
     if isinstance(cause.place, Domain) and cause.place.kind is DomainKind.LEAF_SWITCH:
         if cause.place.name is None:
             reasons.insert(0, Because("fabric.links", "links of several nodes went down together"))
@@ -117,7 +117,7 @@ def build_reasons(cause: Hypothesis, node: str | None) -> tuple[Because, ...]:
     return tuple(dict.fromkeys(reasons))
 
 
-def _build_reason(row: Evidence, node: str | None) -> Because:
+def build_reason(row: Evidence, node: str | None) -> Because:
     """The line as a reason to suspect ``node``; another node's line says whose it is."""
     source = "kernel" if row.kind in KERNEL_KINDS else "job"
     if row.origin is RowOrigin.TELEMETRY:
