@@ -28,14 +28,14 @@ class DocumentFormat:
 
     ``records`` gives (offset, line) of each record of the whole document. ``reports`` tells by
     the head whether the records are what tools say of machines, and no log of a job, and
-    ``by_people`` whether people do.
+    ``by_people`` whether people do, whose words need another source: they quote and guess.
     """
 
     name: str
     begins: Callable[[str], bool]
     records: Callable[[str], Iterator[tuple[int, str]]]
     reports: Callable[[str], bool] | None = None
-    by_people: bool = False
+    by_people: Callable[[str], bool] | None = None
     words: tuple[str, ...] = ()
     kind: None = None
 
@@ -47,9 +47,11 @@ class DocumentFormat:
         """The records as lines of a log."""
         text = stream.head.decode("utf-8", "replace")
         outcome = read_lines(_convert_stream_to_lines(stream, self))
-        if self.by_people:
-            told = {BY_PEOPLE: "1"}
-            rows = [replace(row, fields={**row.fields, **told}) for row in outcome.rows]
+        if self.by_people is not None and self.by_people(text):
+            rows = [
+                replace(row, weak=True, fields={**row.fields, BY_PEOPLE: "1"})
+                for row in outcome.rows
+            ]
             outcome = replace(outcome, rows=rows)
         elif self.reports is None or not self.reports(text):
             return outcome

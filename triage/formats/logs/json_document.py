@@ -429,6 +429,21 @@ def is_of_machines(text: str) -> bool:
     return _OF_MACHINES.search(text) is not None and _OF_STORES.search(text) is None
 
 
+# Whose words the messages of a chat or the comments of a desk are.
+_AUTHORS: Final = compile_re(
+    r'"(?:from|user|user_?name|author|sender|posted_by|commenter|real_name)"\s{0,20}:'
+)
+
+
+def _is_by_people(text: str) -> bool:
+    """Whether people wrote the records."""
+    return _AUTHORS.search(text) is not None and not is_of_machines(text)
+
+
 JSON_DOCUMENT: Final = DocumentFormat(
-    "json_document", _is_json_document, _iterate_json_records, is_of_machines
+    "json_document",
+    _is_json_document,
+    _iterate_json_records,
+    is_of_machines,
+    _is_by_people,
 )

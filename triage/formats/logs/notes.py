@@ -376,4 +376,4 @@ def _iterate_records(text: str) -> Iterator[tuple[int, str]]:
     return _make_reader(text).iterate_records()
 
 
-NOTES: Final = DocumentFormat("notes", _is_by_people, _iterate_records, by_people=True)
+NOTES: Final = DocumentFormat("notes", _is_by_people, _iterate_records, by_people=lambda _: True)
