@@ -58,6 +58,12 @@ def find_missing_dumps(case: Case) -> Iterator[Finding]:
         for end, places in case.ends()
         if places[0].kind in (PlaceKind.NO_DUMP, PlaceKind.APART)
     ]
+    # Who gave up waiting in the same operation as those who wait for it has entered it.
+    gaps = [
+        gap
+        for gap in gaps
+        if not any(waiter.seq in case.gave_up_in.get(gap.rank, ()) for waiter in gap.waiters)
+    ]
     if not gaps:
         return
     by_end = {gap.end: gap for gap in gaps}

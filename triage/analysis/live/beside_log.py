@@ -8,6 +8,7 @@ print no time, and names hold that of the cluster, in no zone: it is that of the
 prints none either.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -342,11 +343,23 @@ def weigh_beside_dumps(of_looks: Sequence[Finding], of_dumps: Sequence[Finding])
 # job that stood still, and progress behind the last record is of one that went on.
 
 # Progress printed this long after the last entry of any dump: the job went on behind them.
+_GAVE_UP: Final = "c10d.watchdog_timeout"
 _GOES_ON_NS: Final = 20 * SECOND
+
+
+def _list_own_timeouts(evidence: Iterable[Evidence]) -> dict[int, frozenset[int]]:
+    """Rank -> the numbers of the operations in which its own watchdog gave up."""
+    numbers: dict[int, set[int]] = defaultdict(set)
+    for row in evidence:
+        number = row.fields.get("seq_id", "")
+        if row.signature == _GAVE_UP and row.rank is not None and Trait.OUTLIVED not in row.traits:
+            numbers[row.rank] |= {int(number)} if number.isdecimal() and len(number) < 12 else set()
+    return {rank: frozenset(its) for rank, its in numbers.items()}
 
 
 def with_logs(case: Case, evidence: Sequence[Evidence]) -> Case:
     """``case`` as its logs correct it; the same where they say nothing of it."""
+    case = replace(case, gave_up_in=_list_own_timeouts(evidence))
     if case.live.proved and not case.live.by_age:
         return case
     last_ns = max((digest.last_created_ns or 0 for digest in case.snapshot.digests), default=0)

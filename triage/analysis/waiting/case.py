@@ -1,7 +1,7 @@
 """One incident as the detectors see it: snapshot, wait-for graph, and words for both."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from triage.analysis.snapshots.snapshot import Snapshot
@@ -28,13 +28,15 @@ def describe_waiting(count: int) -> str:
 @dataclass(slots=True)
 class Case:
     """What a detector reads. ``moving``: many dumps contradict each other; ``live``: how sure
-    the dumps are that the job still ran.
+    the dumps are that the job still ran. ``gave_up_in`` are the numbers of the operations in which
+    a rank's own watchdog gave up, as logs print them.
     """
 
     snapshot: Snapshot
     graph: WaitGraph
     moving: bool
     live: Live
+    gave_up_in: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
     @property
     def in_flight(self) -> bool:
