@@ -132,3 +132,20 @@ def test_who_says_that_it_is_not_of_the_job_or_over_accuses_nobody(
 ) -> None:
     (row,) = mark_disclaimed([replace(xid("n0"), text=text)])
     assert (row.role is EvidenceRole.ROOT) is is_cause
+
+
+@pytest.mark.parametrize(
+    ("hosts", "size", "is_other"),
+    [
+        (("llm-worker-0", "llm-worker-1", "llm-worker-2", "llm-worker-3"), 4, False),
+        (("llm-worker-0", "llm-worker-1", "llm-worker-2"), 4, True),  # on fewer hosts
+        (("llm-worker-0", "llm-worker-1", "llm-worker-2", "llm-worker-3"), 8, True),
+    ],
+)
+def test_hosts_that_are_called_as_pods_are_no_other_jobs(
+    hosts: Sequence[str], size: int, is_other: bool
+) -> None:
+    pods = [joined(f"pods/{one}.log", one, k, size) for k, one in enumerate(hosts)]
+    job = replace(LISTED, world_size=4)
+    gone = left_out([*pods, *map(xid, NODES)], job)
+    assert bool(gone) is is_other

@@ -221,8 +221,8 @@ def test_a_report_on_a_gpu_is_not_outlived(tmp_path: Path) -> None:
 
 
 MOUNT = (
-    'Warning FailedMount pod/dcgm-exporter-q9k2v MountVolume.SetUp failed for volume "token":'
-    " object not registered"
+    'Warning FailedMount pod/dcgm-exporter-q9k2v MountVolume.SetUp failed for volume "pvc-7":'
+    " rpc error: code = DeadlineExceeded"
 )
 
 

@@ -237,8 +237,9 @@ def drop_other_jobs(
 
     The job's are those of ``job.json`` and of the dumps' folders (``dump_nodes``, by rank). Where
     these do not seat all ranks, a log on another node is another job's only if a rank of it sits
-    elsewhere in this one, or is none of it. Where other logs do not call their nodes so, names
-    are written in two ways, and nothing can be told from them. Where nothing tells the job's
+    elsewhere in this one, or is none of it. Where other logs do not call their nodes so, or all
+    that joined are as many ranks on as many other hosts, as pods are called, names are written in
+    two ways, and nothing can be told from them. Where nothing tells the job's
     nodes, of two sets of logs that seat the same ranks on other nodes the job's is the one from
     more of whose nodes there are logs.
     """
@@ -262,9 +263,23 @@ def drop_other_jobs(
         for row in logs.evidence
         if row.node is not None and row.artifact not in strange
     }
-    if 2 * len(own & seen) < len(own):
+    if 2 * len(own & seen) < len(own) or (
+        strange == hosts.keys()
+        and len(set().union(*hosts.values())) == len(own)
+        and _collect_sizes(logs) == {facts.world_size}
+    ):
         return logs, []
     return _drop_strange_logs(logs, strange)
+
+
+def _collect_sizes(logs: LogSet) -> set[int | None]:
+    """How many ranks joined, by each line that tells it: of the whole job, if it is one."""
+    sizes: dict[str, int] = {}
+    for row in logs.evidence:
+        if row.signature == JOINED:
+            size = parse_small_number(row.fields.get("nranks")) or 0
+            sizes[row.artifact] = max(sizes.get(row.artifact, 0), size)
+    return set(sizes.values())
 
 
 def _drop_strange_logs(logs: LogSet, strange: Collection[str]) -> tuple[LogSet, list[str]]:
