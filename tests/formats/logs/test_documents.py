@@ -572,3 +572,19 @@ def test_a_pod_as_yaml_says_how_it_ended() -> None:
     got = documents.convert_document_to_lines(text, YAML_DOCUMENT) or ""
     [line] = [json.loads(line) for line in got.split("\n") if "terminated" in line]
     assert (line["node"], line["time"]) == ("gpu-17", "2026-11-20T10:29:40+00:00")
+
+
+def test_what_people_add_below_an_alert_outlives_it() -> None:
+    """A desk writes what it was when the alert has long been closed."""
+    alert = {
+        "message": "[job 7] aborted", "createdAt": "2026-05-27T15:08:35Z", "status": "closed",
+        "description": "no step for 5 min",
+        "notes": [{"createdAt": "2026-05-27T17:01:49Z", "owner": "raj",
+                   "note": "n7: retimer board broke"}],
+    }  # fmt: skip
+    lines = lines_of_document(json.dumps(alert, indent=1))
+    assert lines is not None
+    note, own = (json.loads(one) for one in lines.splitlines() if one)
+    assert note["note"] == "n7: retimer board broke"
+    assert own["message"] == "[job 7] aborted"
+    assert "notes" not in own

@@ -42,9 +42,11 @@ _WHEN: Final = compile_re(r"(?i)time|date|stamp|created|seen|observed|^(?:@?ts|t
 # ... with a time of day, a day, or seconds since 1970; "timeout": 600 says no time.
 _TIME: Final = compile_re(r"\d\d:\d\d|\d{4}[-/]\d\d|^\d{9,19}(?:\.\d{1,9})?$")
 _LEAST_TIME: Final = 100_000_000
+# What people add below a record, which has words of its own.
+_THREADS: Final = frozenset({"notes", "comments", "updates", "log_entries", "work_notes"})
 _WORDS: Final = frozenset(
     {"message", "msg", "log", "line", "text", "body", "MESSAGE", "Message", "MessageText", "event",
-     "content"}
+     "content", "note", "comment"}
 )  # fmt: skip
 _SAYS: Final = _WORDS | {*TITLES, *BODIES}
 _WHOSE: Final = frozenset(
@@ -183,11 +185,12 @@ def _iterate_value_records(
     text: str, start: int, end: int, value: dict[str, Any], around: _Record
 ) -> Iterator[tuple[int, str]]:
     """The records in one object: its members, else itself."""
-    others = [*_iterate_lists_of_any_name(value)]
+    others = {*_iterate_lists_of_any_name(value)}
     mine = {**around, **{k: v for k, v in value.items() if isinstance(v, str | int | float)}}
     is_read = False
+    threads = _THREADS & {name for name, one in value.items() if isinstance(one, list)}
     for name, whole in value.items():
-        if name not in others and not (name in _LISTS and isinstance(whole, list)):
+        if name not in others | threads and not (name in _LISTS and isinstance(whole, list)):
             continue
         members = _convert_column_records(whole) if name in ("results", "tables") else whole
         direct = members is whole
@@ -212,8 +215,9 @@ def _iterate_value_records(
                         return
                 yield from _iterate_value_records(text, at, stop, one, mine)
                 at = stop - 1
-    if not is_read:
-        yield from ((start, line) for line in [*iterate_object_lines(value, around)] or [""])
+    if not is_read or threads:
+        own = {name: one for name, one in value.items() if name not in threads}
+        yield from ((start, line) for line in [*iterate_object_lines(own, around)] or [""])
 
 
 def _convert_column_records(value: Any) -> Any:

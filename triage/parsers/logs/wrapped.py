@@ -18,7 +18,8 @@ from triage.signatures.program.process_names import Whose, classify_owner
 _DECODER: Final = json.JSONDecoder(strict=False)
 _MESSAGES: Final = (
     "MESSAGE", "message", "msg", "log", "textPayload", "jsonPayload", "text", "line",
-    "SyslogMessage", "Message", "_raw", "body", "content",
+    "SyslogMessage", "Message", "_raw", "body", "content", "note",
+    "comment",
     # What stands around the record that a store of logs or a desk gives back.
     "_source", "result", "attributes", "fields", "incident",
 )  # fmt: skip
@@ -43,7 +44,7 @@ _PROGRAMS: Final = (
     "unit", "ProcessName", "Facility", "facility", "appname", "app_name", "program",
 )  # fmt: skip
 _HAS_MESSAGE: Final = compile_re(
-    r'"(?:MESSAGE|[mM]essage|msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body|content'
+    r'"(?:MESSAGE|[mM]essage|msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body|content|note|comment'
     rf'|{"|".join(TITLES)})"\s{{0,8}}:'
 )
 # "@t", "lastTimestamp", "detected_at": how programs call a time that is none of :data:`_TIMES`.
