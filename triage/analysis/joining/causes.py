@@ -132,13 +132,18 @@ _KERNEL_BEGINS = compile_re(
 )
 
 
+# The node problem detector tells a condition by the kernel's own line.
+_CONDITION_HOLDS = compile_re(r"(?:Node )?condition \w{2,60} is now:? True\b", re.IGNORECASE)
+
+
 def is_quoted(row: Evidence) -> bool:
     """Whether a driver's line stands inside somebody's sentence, in a job log; what a health check
     found is its own.
     """
     if row.kind not in (Kind.XID, Kind.SXID) and Trait.QUOTABLE not in row.traits:
         return False
-    return row.weak and not (_KERNEL_BEGINS.match(row.text) or is_of_a_health_check(row))
+    is_report = _KERNEL_BEGINS.match(row.text) or _CONDITION_HOLDS.search(row.text)
+    return row.weak and not (is_report or is_of_a_health_check(row))
 
 
 def _is_while_running(row: Evidence, running_ns: int | None) -> bool:

@@ -13,16 +13,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from triage.domain.patterns import compile_re
-from triage.formats.logs.documents import DocumentFormat
+from triage.formats.logs.documents import DocumentFormat, format_line_about
 
 _BLOCK: Final = compile_re(
     r"^(?:Record|SeqNumber|Record ID|Entry|Number)[ \t]*[:=][ \t]*\d{1,9}\r?$", re.MULTILINE
 )
 _TIME_COLUMNS: Final = (
     "time stamp", "timestamp", "date/time", "date time", "datetime", "date", "time", "created",
-    "last update", "event time", "last occurrence",
+    "last update", "event time", "last occurrence", "@timestamp",
 )  # fmt: skip
-_WORD_COLUMNS: Final = ("description", "message", "event description", "event message", "event")
+_WORD_COLUMNS: Final = (
+    "description", "message", "event description", "event message", "event", "raw", "msg", "log",
+    "line",
+)  # fmt: skip
 _SENSOR_COLUMNS: Final = (
     "sensor name", "sensor", "component", "source", "entity", "fru", "sensor type", "class",
 )  # fmt: skip
@@ -65,8 +68,10 @@ def _iterate_table_rows(text: str) -> Iterator[tuple[int, str]]:
             what: cells[k].strip() if k is not None and k < len(cells) else ""
             for what, k in index.items()
         }
-        if cell["words"]:
-            at = f"{cell['time']}{zone}"
+        at = f"{cell['time']}{zone}"
+        if cell["words"] and index["sensor"] is index["severity"] is None:
+            yield offset, format_line_about(at, cell["host"], cell["words"])
+        elif cell["words"]:
             row = format_event_row(at, cell["sensor"], cell["words"], cell["severity"])
             yield offset, f"{cell['host']}: {row}" if cell["host"] else row
         offset += len(line) + 1
@@ -92,7 +97,7 @@ def _map_table_columns(line: str) -> tuple[str, dict[str, int | None], str] | No
     if not 3 <= len(names) <= 24 or len(line) > 1000:
         return None
     zones = [found[1].upper() for one in names if (found := _ZONE.search(one)) is not None]
-    names = [_JOINTS.sub(" ", _ZONE.sub("", one)) for one in names]
+    names = [_JOINTS.sub(" ", _ZONE.sub("", one)).strip() for one in names]
 
     def of(known: tuple[str, ...]) -> int | None:
         return next((names.index(one) for one in known if one in names), None)
@@ -104,12 +109,15 @@ def _map_table_columns(line: str) -> tuple[str, dict[str, int | None], str] | No
         "severity": of(_SEVERITY_COLUMNS),
         "host": of(_HOST_COLUMNS),
     }
+    if index["time"] is None or index["words"] is None:
+        return None
+    # "Time,Level,Message" may head anything; a controller's list names sensors, classes or ids, and
+    # a search in a store of logs the host that wrote.
     told = index["sensor"] is not None or index["severity"] is not None
-    if index["time"] is None or index["words"] is None or not told:
-        return None
-    # "Time,Level,Message" may head anything; a controller's list names sensors, classes or ids.
-    if not _OF_A_CONTROLLER & {*names}:
-        return None
+    if not (told and _OF_A_CONTROLLER & {*names}):
+        if index["host"] is None:
+            return None
+        index["sensor"] = index["severity"] = None
     return delimiter, index, f" {zones[0]}" if zones else ""
 
 

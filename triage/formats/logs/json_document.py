@@ -186,6 +186,11 @@ def _iterate_value_records(
 ) -> Iterator[tuple[int, str]]:
     """The records in one object: its members, else itself."""
     others = {*_iterate_lists_of_any_name(value)}
+    others |= {
+        name
+        for name, one in value.items()
+        if isinstance(one, dict) and not _THREADS.isdisjoint(one)
+    }
     mine = {**around, **{k: v for k, v in value.items() if isinstance(v, str | int | float)}}
     is_read = False
     threads = _THREADS & {name for name, one in value.items() if isinstance(one, list)}
@@ -263,6 +268,12 @@ def iterate_object_lines(
         yield from _iterate_node_lines(one)
     elif kind == "Pod" and isinstance(one.get("status"), dict):
         yield from _iterate_pod_lines(one)
+    elif "EventType" in one and isinstance(one.get("Resources"), list):
+        # Azure's scheduled events name the machines that they are of.
+        at = _normalize_text(one.get("NotBefore"))
+        words = f'"EventType": "{one["EventType"]}" {_normalize_text(one.get("Description"))}'
+        for name in one["Resources"]:
+            yield format_line_about(at, _normalize_text(name), words)
     elif "startsAt" in one and isinstance(one.get("labels"), dict):
         yield _format_alert(one)
     elif "EntryType" in one or ("MessageId" in one and not _WHEN_MADE.isdisjoint(one)):

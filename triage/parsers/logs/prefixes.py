@@ -18,7 +18,7 @@ from triage.parsers.logs.stamps import (
     make_written,
 )
 from triage.parsers.logs.state import Envelope
-from triage.parsers.logs.wrapped import parse_json_time
+from triage.parsers.logs.wrapped import parse_json_time, take_json
 from triage.signatures.program.process_names import Whose, classify_owner
 
 LEVELS: Final = "emerg|alert|crit|err|error|warn|warning|notice|info|debug"
@@ -233,6 +233,14 @@ def _take_host(envelope: Envelope, pattern: "re.Pattern[str]") -> bool:
     if level is not None:
         envelope.pos = level.end()
     return True
+
+
+def take_record(envelope: Envelope, match: "re.Match[str]") -> bool:
+    """The message of an object, and the host that a relay of syslog left in front of it."""
+    taken = take_json(envelope, match)
+    if taken and envelope.node is None:
+        _take_host(envelope, _HOST)
+    return taken
 
 
 def take_bracketed(envelope: Envelope, match: "re.Match[str]") -> bool:
