@@ -24,6 +24,8 @@ _SILENT_NS: Final = 150 * MINUTE_NS
 _KERNEL_VOTES: Final = 3
 # Off by less is no zone.
 _LEAST_ZONE_NS: Final = 10 * MINUTE_NS
+# The logs of one job end within this of each other.
+_ONE_END_NS: Final = 15 * MINUTE_NS
 _MAX_NOTES: Final = 6
 # How far from UTC clocks are that print no zone: one answer for job logs, one for kernel logs. A
 # zone is a fact of a whole cluster; a single node that is off has a wrong clock, which is not for
@@ -220,12 +222,28 @@ def _find_zone(
     if zone is None and len(printed) == 1:
         zone = printed.pop() * SECOND_NS
         why = "as other logs print it"
+        rows = [row for name in mine for row in rows_of.get(name, ())]
+        if _do_ends_meet(rows, reader, 0) and not _do_ends_meet(rows, reader, zone):
+            zone = 0
     else:
         why = "by when they report the stop"
     if zone is not None and abs(zone) >= _LEAST_ZONE_NS:
         what = "job logs" if kind is LogKind.JOB else "kernel logs"
         notes.append(f"times without a zone in {what} are taken for UTC{_format_zone(zone)}, {why}")
     return zone
+
+
+def _do_ends_meet(rows: Sequence[Evidence], reader: Wall, zone_ns: int) -> bool:
+    """Whether the last lines that print a zone and the last that print none are of one time, if
+    these are of ``zone_ns``.
+    """
+    zoned = [
+        read[0] for row in rows if row.stamp.zone_s is not None and (read := reader(row.stamp))
+    ]
+    bare = [read[0] for row in rows if _is_bare(row.stamp) and (read := reader(row.stamp))]
+    if not zoned or not bare:
+        return False
+    return abs(max(bare) - zone_ns - max(zoned)) <= _ONE_END_NS
 
 
 def _is_bare(stamp: Stamp) -> bool:

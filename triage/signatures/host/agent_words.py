@@ -82,12 +82,12 @@ def find_gpu_fields(text: str) -> tuple[str | None, dict[str, str]]:
     return None, {}
 
 
-def find_part(text: str) -> Part:
-    """The part in the words of a reason."""
+def find_part(text: str, *, of_a_job: bool = True) -> Part:
+    """The part in the words of a reason; ``of_a_job`` where it may speak of a job's end instead."""
     text = text[:600]
     if not text.strip():
         return Part()
-    if _AFTER_THE_JOB.search(text) is not None:
+    if of_a_job and _AFTER_THE_JOB.search(text) is not None:
         return Part(after_the_job=True)
     gpu, fields = find_gpu_fields(text)
     for pattern, category, also in _WORDS:

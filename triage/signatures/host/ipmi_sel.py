@@ -120,7 +120,7 @@ def read_vendor(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     driver = _DRIVER_EVENT.search(words)
     if match["state"].lower() != "asserted":
         return Reading(role=NOISE, category=Category.NONE, fields={**fields, "cleared": "yes"})
-    part = find_part(words)
+    part = find_part(words, of_a_job=False)
     category, also = part.category, part.also
     entry = get_xid(int(driver["code"])) if driver is not None else None
     if entry is not None:
