@@ -107,6 +107,8 @@ JOB = [
     ("2026-10-14T16:13:44.884Z: [1,12]<stdout>:{}", {"rank": 12, "zone": 0}),
     ("[1,mpirank:3,algo-2]<stderr>:{}", {"rank": 3, "node": "algo-2"}),
     ("[NeMo W 2026-11-20 12:00:00 nemo_logging:393] {}", {"wall": "2026-11-20T12:00:00"}),
+    ("[INFO|2026-10-13 10:34:38] llamafactory.train.callbacks:143 >> {}", {"wall": "2026-10-13T10:34:38"}),
+    ("[INFO|trainer.py:2409] 2026-10-13 10:34:38,120 >> {}", {"wall": "2026-10-13T10:34:38.120"}),
     ("\x1b[36m(WorkerDict pid=12, ip=10.0.0.1)\x1b[0m {}", {"pid": 12, "address": "10.0.0.1"}),
     ("(RayWorkerVllm pid=17) {}", {"pid": 17, "address": None}),
     ("(MegatronPolicyWorker[rank=8] pid=99, ip=10.0.0.2) {}", {"rank": 8, "pid": 99}),

@@ -44,12 +44,14 @@ def with_unplaced(
         at = at or [
             home for home in weak[cause.category] if _is_same_moment(cause, causes[home], stop)
         ]
-        # What a process leaves open is what was found out of one node after the stop.
+        # What a process leaves open is what was found out of one node after the stop; a node that a
+        # manager misses said what it died of before its patience ended.
         at = at or [
             home
             for category in sorted({cause.category, *left_open})
-            for home in weak[category]
+            for home in (*weak[category], *sure[category])
             if any(Trait.FOUND_OUT in row.traits for row in causes[home].rows)
+            or _is_missed(cause, causes[home])
         ]
         if isinstance(cause.place, AtRank):
             at = [home for home in at if not placement.ranks_on(causes[home].node or "")]
@@ -63,6 +65,25 @@ def with_unplaced(
             )
             gone.add(k)
     return [one for k, one in enumerate(kept) if k not in gone]
+
+
+# How long Slurm waits for a node by default: SlurmdTimeout.
+_PATIENCE_NS: Final = 300 * SECOND
+
+
+def _is_missed(cause: Hypothesis, other: Hypothesis) -> bool:
+    """Whether a manager lost some node soon after a machine told of a fault of its own."""
+    losses = [
+        row.at_ns
+        for row in cause.rows
+        if row.kind is Kind.SCHEDULER and row.also and row.at_ns is not None
+    ]
+    return any(
+        0 <= at_ns - row.at_ns <= _PATIENCE_NS
+        for row in other.rows
+        if row.kind in KERNEL_KINDS and row.at_ns is not None and not row.is_mild
+        for at_ns in losses
+    )
 
 
 def _is_lost(cause: Hypothesis, placement: Placement) -> bool:

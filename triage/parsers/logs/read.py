@@ -331,13 +331,18 @@ class LogReader:
 
     def reread(self, row: Evidence, envelope: Envelope) -> Evidence:
         """An error in any words as what the reader takes them for, where it is sure enough; and one
-        of a GPU whose part a pattern leaves open, as of the part that it is sure of.
+        of a GPU whose part a pattern leaves open, as of the part that it is sure of; and one that a
+        checker of collectives raised, as that of a mismatch.
         """
         any_words, is_open = Trait.ANY_WORDS in row.traits, row.category is Category.GPU
-        if self.reader is None or not (any_words or is_open):
+        is_raised = row.category is Category.SOFTWARE_USER and row.kind is Kind.PYTHON
+        if self.reader is None or not (any_words or is_open or is_raised):
             return row
         (said,) = self.reader.read([_join_program(envelope)])
-        names_part = is_open and said.is_sure and said.category in GPU_PARTS
+        names_part = said.is_sure and (
+            (is_open and said.category in GPU_PARTS)
+            or (is_raised and said.category is Category.COLLECTIVE_MISMATCH)
+        )
         return reread_row(row, said) if names_part or (any_words and said.is_telling) else row
 
     def doubt(self, row: Evidence, envelope: Envelope) -> Evidence:
