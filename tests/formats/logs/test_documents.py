@@ -588,3 +588,41 @@ def test_what_people_add_below_an_alert_outlives_it() -> None:
     assert note["note"] == "n7: retimer board broke"
     assert own["message"] == "[job 7] aborted"
     assert "notes" not in own
+
+
+def test_a_search_that_was_saved_as_a_table_is_a_log() -> None:
+    text = (
+        "_time,host,source,sourcetype,_raw\n"
+        '2026-08-15T10:27:20.900Z,n7,/var/log/syslog,linux,"Aug 15 10:27:20 n7 kernel: NVRM: ""x"""\n'
+    )
+    lines = lines_of_document(text)
+    assert lines is not None
+    assert json.loads(lines.strip()) == {
+        "time": "2026-08-15T10:27:20.900Z", "node": "n7",
+        "message": 'Aug 15 10:27:20 n7 kernel: NVRM: "x"',
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("head", ["time,step,message", "host,message,level", "time,host,loss"])
+def test_other_tables_are_no_search(head: str) -> None:
+    assert lines_of_document(f"{head}\n2026-08-15T10:27:20Z,n7,x\n") is None
+
+
+def test_an_event_that_a_cloud_has_scheduled_is_of_its_machines() -> None:
+    event = {"EventId": "A7", "EventStatus": "Started", "EventType": "Redeploy",
+             "ResourceType": "VirtualMachine", "Resources": ["n7", "n9"],
+             "NotBefore": "Thu, 09 Apr 2026 00:30:05 GMT", "Description": "host maintenance"}  # fmt: skip
+    lines = lines_of_document(json.dumps({"DocumentIncarnation": 7, "Events": [event]}, indent=1))
+    assert lines is not None
+    found = [json.loads(one) for one in lines.splitlines() if one]
+    assert [one["node"] for one in found] == ["n7", "n9"]
+    assert all('"EventType": "Redeploy"' in one["message"] for one in found)
+
+
+def test_notes_of_an_incident_that_lies_in_another_object() -> None:
+    incident = {"title": "job 7 stopped", "status": "resolved", "created_at": "2026-09-04T01:12:55Z",
+                "notes": [{"created_at": "2026-09-04T02:50:03Z", "user": "noc",
+                           "content": "two supplies of n7 gave up"}]}  # fmt: skip
+    lines = lines_of_document(json.dumps({"incident": incident}, indent=1))
+    assert lines is not None
+    assert "two supplies of n7 gave up" in lines

@@ -169,3 +169,13 @@ def test_a_severity_that_says_that_all_is_well_ends_it(tmp_path):
     text = TABLES["columns of blanks"].replace("Critical", "OK      ")
     rows = rows_of(tmp_path, n3__events=text.format("The power input for power supply 1 is lost."))
     assert not [one for one in rows if one.line == 3 and str(one.role) == "root"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Drive 3 in backplane 1 is removed or not responding.", "Disk 3 of PCIe SSD has failed."],
+)
+def test_a_drive_is_no_backplane_and_no_bus(tmp_path, words):
+    rows = rows_of(tmp_path, n3__events=TABLES["commas"].format(words))
+    (row,) = [one for one in rows if str(one.role) == "root" and one.line == 3]
+    assert str(row.category) == "ssd"

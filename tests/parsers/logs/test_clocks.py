@@ -318,3 +318,12 @@ def test_a_log_that_ends_where_the_dumps_do_tells_the_zone() -> None:
         STOP + k * SECOND_NS for k in range(3)
     ]
     assert times(rows, Anchors(at_ns=STOP), LogKind.JOB)[0] == STOP - 8 * HOUR
+
+
+def test_logs_of_one_job_end_together_in_whatever_zone() -> None:
+    """A scheduler states its zone; the job's own log may well be in UTC, if they end as one then."""
+    scheduler = row("bhist.txt", 1, f"{printed(STOP + 2 * HOUR, '%Y-%m-%d %H:%M:%S')}+02:00 exited")
+    utc_log = row("job.log", 1, f"{printed(STOP - MINUTE_NS, '%Y-%m-%d %H:%M:%S')} refused")
+    local = row("job.log", 1, f"{printed(STOP + 2 * HOUR, '%Y-%m-%d %H:%M:%S')} refused")
+    for line, at_ns in ((utc_log, STOP - MINUTE_NS), (local, STOP)):
+        assert times([scheduler, line], Anchors(), LogKind.JOB) == [STOP, at_ns]

@@ -82,3 +82,29 @@ def test_a_state_of_something_else_ends_no_trouble(record: dict[str, object]) ->
 )
 def test_a_title_alone_is_a_field_among_others(text: str) -> None:
     assert read_envelope(text).text == text
+
+
+OTEL = {
+    "timeUnixNano": "1779254794000000000", "severityText": "ERROR",
+    "body": {"stringValue": "Detected XID 62 for GPU 0"},
+    "attributes": [{"key": "component", "value": {"stringValue": "dcgm"}}],
+    "resource": {"attributes": [{"key": "host.name", "value": {"stringValue": "n7"}}]},
+}  # fmt: skip
+SYSLOG = {"timestamp": 1779254794000, "message": "n7 kernel: NVRM: Xid (PCI:0000:ca:00): 95, x"}
+
+
+@pytest.mark.parametrize(
+    ("record", "words", "node"),
+    [
+        (OTEL, "Detected XID 62 for GPU 0", "n7"),
+        ({**OTEL, "resource": {"host.name": "n7"}}, "Detected XID 62 for GPU 0", "n7"),
+        (SYSLOG, "NVRM: Xid (PCI:0000:ca:00): 95, x", "n7"),
+        ({**SYSLOG, "message": "Server n7: it broke"}, "Server n7: it broke", None),
+        ({**SYSLOG, "message": "error: it broke"}, "error: it broke", None),
+        ({**SYSLOG, "host": "n8"}, "n7 kernel: NVRM: Xid (PCI:0000:ca:00): 95, x", "n8"),
+    ],
+)
+def test_who_wrote_a_record(record: dict[str, object], words: str, node: str | None) -> None:
+    found = read_envelope(json.dumps(record))
+    assert (found.text[found.pos :], found.node) == (words, node)
+    assert found.stamp.wall_ns == 1_779_254_794_000_000_000

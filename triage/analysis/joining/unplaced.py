@@ -32,24 +32,26 @@ def with_unplaced(
     for k, cause in enumerate(causes):
         if not _is_lost(cause, placement):
             continue
-        # What a process says of several parts alike is of the one that a machine names.
+        # What a process says of several parts alike is of the one that a machine names; a node that
+        # a manager misses said what it died of before its patience ended.
+        is_by_manager = any(row.kind is Kind.SCHEDULER for row in cause.rows)
         left_open = frozenset.intersection(*(frozenset(row.also) for row in cause.rows))
         at = sure[cause.category] or [
             home
             for category in sorted(left_open)
             for home in sure[category]
             if any(row.kind in KERNEL_KINDS for row in causes[home].rows)
+            and (not is_by_manager or _is_missed(cause, causes[home]))
         ]
         # A weak line is the machine's side of a firm one of the same moment.
         at = at or [
             home for home in weak[cause.category] if _is_same_moment(cause, causes[home], stop)
         ]
-        # What a process leaves open is what was found out of one node after the stop; a node that a
-        # manager misses said what it died of before its patience ended.
+        # What a process leaves open is what was found out of one node after the stop.
         at = at or [
             home
             for category in sorted({cause.category, *left_open})
-            for home in (*weak[category], *sure[category])
+            for home in weak[category]
             if any(Trait.FOUND_OUT in row.traits for row in causes[home].rows)
             or _is_missed(cause, causes[home])
         ]

@@ -239,7 +239,7 @@ def take_record(envelope: Envelope, match: "re.Match[str]") -> bool:
     """The message of an object, and the host that a relay of syslog left in front of it."""
     taken = take_json(envelope, match)
     if taken and envelope.node is None:
-        _take_host(envelope, _HOST)
+        _take_host(envelope, _PLAIN_HOST)
     return taken
 
 
