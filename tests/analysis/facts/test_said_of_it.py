@@ -24,8 +24,8 @@ from triage.formats.gather import gather
 
 KERNELS = {f"nodes/{host}/kernel.log": kernel(host) for host in HOSTS}
 LOST = (
-    f"slurmstepd: error: *** STEP 5150.0 ON cn01 CANCELLED AT {DAY}T{at(90)[:8]} DUE TO NODE FAILURE"
-    " ***"
+    f"slurmstepd: error: *** STEP 5150.0 ON cn01 CANCELLED AT {DAY}T{at(90)[:8]} DUE TO"
+    " NODE FAILURE ***"
 )
 CPU = "mce: [Hardware Error]: CPU 40: Machine Check Exception: 5 Bank 0: bd80000000100134"
 
