@@ -57,6 +57,7 @@ def arguments() -> argparse.Namespace:
 
 def row_of(options: argparse.Namespace, ranks: int) -> dict[str, Any]:
     """The numbers of one job."""
+    options.data.mkdir(parents=True, exist_ok=True)
     file = options.data / f"{KIND}-{ranks}-{options.entries}.digests"
     if options.dumps:
         part = file.with_suffix(f".{options.dumps}-dumps")

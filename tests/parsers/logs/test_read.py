@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind
+from triage.formats.gather import gather
 from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.catalogue import Catalogue
@@ -293,3 +294,18 @@ def test_a_bar_glued_before_a_line_is_in_its_sight(
     rows = read_logs(find_inputs([tmp_path]).files).evidence
 
     assert [one.category for one in rows if one.signature == "c10d.watchdog_timeout"] == [category]
+
+
+def test_of_a_kernels_chatter_one_line_in_many_is_read(tmp_path: Path) -> None:
+    """Each audit record tells the clock; a node prints a hundred thousand of them."""
+    path = tmp_path / "kern.log"
+    lines = (
+        f"[{100 + k}.000000] audit: type=1400 audit({1_790_000_000 + k}.000:{k}): apparmor\n"
+        for k in range(20_000)
+    )
+    path.write_text("".join(lines), "utf-8")
+    _, _, logs, *_ = gather(path, None)
+    rows = [row for row in logs.evidence if row.signature == "chatter.audit"]
+    assert len(rows) < 300
+    assert max(row.line or 0 for row in rows) > 19_800, "the last ones date the boot best"
+    assert not any("passed over" in note for note in logs.notes)

@@ -80,6 +80,8 @@ class LogBounds:
     """Groups of one shape that no signature knows, before the shape is passed over."""
     noise: int = 2_000
     """Groups of one shape that only tell who is where, or that a job moves."""
+    sampled: int = 100
+    """Of more lines of a kernel's chatter one in so many is read."""
     ranked_noise: int = 20_000
     """The same where each rank prints its own."""
     unsure: int = 32
@@ -158,6 +160,8 @@ class LogReader:
         self.harmless: set[int] = set()
         self.left: dict[int, int] = {}
         self.told: dict[int, bool] = {}
+        # Lines since one was read, of the shapes of which one in many is.
+        self.sampled: dict[int, int] = {}
         self.hosts: Counter[str] = Counter()
         self.hostless = 0
         self.kernel_lines = 0
@@ -272,6 +276,11 @@ class LogReader:
             if len(self.groups) < self.bounds.groups + self.bounds.each:
                 return True
             self.not_kept += lines
+        elif shape in self.sampled:
+            self.sampled[shape] += lines
+            if self.sampled[shape] >= self.bounds.sampled:
+                self.sampled[shape] = 0
+                return True
         elif self.told.get(shape):
             self.not_kept += lines
         return False
@@ -285,7 +294,13 @@ class LogReader:
         if not self.told.get(shape):
             self.told[shape] = True
             ranked = any(row.rank is not None for row in group.rows)
-            if not self.is_noise(group):
+            if all(
+                row.role is EvidenceRole.NOISE and row.kind is Kind.KERNEL for row in group.rows
+            ):
+                # What a kernel prints all day tells the clock at most: one in many is enough.
+                self.sampled[shape] = 0
+                self.left[shape] = self.bounds.misses
+            elif not self.is_noise(group):
                 self.left[shape] = self.bounds.each
             else:
                 self.left[shape] = self.bounds.ranked_noise if ranked else self.bounds.noise
