@@ -192,9 +192,9 @@ def _common_names(
     A group is its kind and its ranks, where no dump lists two of these and what dumps record of
     them is of one time: a group that was set up anew is another one.
     """
-    names: dict[tuple[str, tuple[int, ...]], Counter[str]] = defaultdict(Counter)
+    # As in the tables: members are counted by identity, and hashed once each.
+    counts: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     several: set[tuple[str, tuple[int, ...]]] = set()
-    # As in the tables: who is a member is looked up by identity first.
     known: dict[tuple[str, int], tuple[str, tuple[int, ...]]] = {}
     for digest in digests:
         own: dict[tuple[str, int], str] = {}
@@ -207,7 +207,10 @@ def _common_names(
             if own.setdefault(quick, row.name) != row.name:
                 several.add(known[quick])
         for quick, name in own.items():
-            names[known[quick]][name] += 1
+            counts[quick][name] += 1
+    names: dict[tuple[str, tuple[int, ...]], Counter[str]] = defaultdict(Counter)
+    for quick, called in counts.items():
+        names[known[quick]].update(called)
     found: dict[tuple[str, str, tuple[int, ...]], str] = {}
     for group, called in names.items():
         if len(called) > 1 and group not in several and _are_of_one_time(digests, group[0], called):
