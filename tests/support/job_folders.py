@@ -85,6 +85,10 @@ def kernel(host: str, *lines: tuple[float, str]) -> list[str]:
     ]
 
 
+KERNELS = {f"nodes/{host}/kernel.log": kernel(host) for host in HOSTS}
+"""What kernels log where nothing happens."""
+
+
 def write_folder(
     path: Path, files: Mapping[str, Sequence[str]], job: Mapping[str, Any] | None
 ) -> Path:

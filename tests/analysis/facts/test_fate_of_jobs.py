@@ -8,7 +8,7 @@ import pytest
 from tests.support.job_folders import (
     BUSES,
     DAY,
-    HOSTS,
+    KERNELS,
     at,
     ended_by,
     facts,
@@ -22,7 +22,6 @@ from triage.analysis.facts.fate_of_jobs import OwnJob, own_job
 from triage.domain.job import Job
 from triage.parsers.logs.logset import LogFile, LogKind
 
-KERNELS = {f"nodes/{host}/kernel.log": kernel(host) for host in HOSTS}
 XID_79 = f"NVRM: Xid (PCI:{BUSES[2]}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off."
 STAMP = f"[{DAY}T{at(-1)}]"
 AT = f"{DAY}T{at(-1)[:8]}"

@@ -7,7 +7,7 @@ import pytest
 from simulator import simulate
 from tests.support.job_folders import (
     DAY,
-    HOSTS,
+    KERNELS,
     at,
     ended_by,
     facts,
@@ -22,7 +22,6 @@ from triage.analysis.dump_view import view_dumps
 from triage.domain.job import Job
 from triage.formats.gather import gather
 
-KERNELS = {f"nodes/{host}/kernel.log": kernel(host) for host in HOSTS}
 LOST = (
     f"slurmstepd: error: *** STEP 5150.0 ON cn01 CANCELLED AT {DAY}T{at(90)[:8]} DUE TO"
     " NODE FAILURE ***"

@@ -9,6 +9,7 @@ from tests.support.job_folders import (
     BUSES,
     DAY,
     HOSTS,
+    KERNELS,
     at,
     ended_by,
     facts,
@@ -25,7 +26,6 @@ from triage.analysis.facts.told_together import mark_found_again
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind, Stamp
 
-KERNELS = {f"nodes/{host}/kernel.log": kernel(host) for host in HOSTS}
 LOST = "nfs: server {} not responding, still trying"
 
 

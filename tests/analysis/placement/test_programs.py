@@ -8,12 +8,11 @@ import pytest
 
 from tests.support.job_folders import (
     DAY,
-    HOSTS,
+    KERNELS,
     at,
     ended_by,
     facts,
     init_lines,
-    kernel,
     node_of,
     said,
     steps,
@@ -21,7 +20,6 @@ from tests.support.job_folders import (
     watchdogs,
 )
 
-KERNELS = {f"nodes/{host}/kernel.log": kernel(host) for host in HOSTS}
 ECC = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
 
 

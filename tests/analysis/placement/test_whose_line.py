@@ -9,6 +9,7 @@ from tests.support.job_folders import (
     BUSES,
     GROUP,
     HOSTS,
+    KERNELS,
     ended_by,
     facts,
     init_lines,
@@ -21,7 +22,6 @@ from tests.support.job_folders import (
 )
 
 ECC = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
-KERNELS = {f"nodes/{host}/kernel.log": kernel(host) for host in HOSTS}
 XID_79 = "NVRM: Xid (PCI:{}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 GPUS = {host: list(BUSES) for host in HOSTS}
 
