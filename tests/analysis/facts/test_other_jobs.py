@@ -120,17 +120,23 @@ def test_where_nothing_lists_the_nodes_the_job_is_the_one_with_more_nodes_heard(
             False,
         ),
         ("push of metrics failed once, will retry (buffered 12 points) -> ok", False),
+        ("CRIT: disk of the head node is full, no impact on job speech-xl-r3-3b7pa", False),
         ("mount of /data failed (retry ok)", False),
         ("inlet above its threshold (returned to normal after 4 minutes)", False),
         ("Out of memory: Killed process 811 (python)", True),
         ("every retry failed -> giving up", True),
         ("a related error was seen before", True),
+        ("the GPU has fallen off the bus: unrelated to the training code, drain n0", True),
+        ("the GPU has fallen off the bus, not related to driver 580", True),
+        ("pod speech-2 OOMKilled, unrelated to vision-l-b", True),
+        ("it is the node, not our job", True),
+        ("the inlet has not returned to normal", True),
     ],
 )
 def test_who_says_that_it_is_not_of_the_job_or_over_accuses_nobody(
     text: str, is_cause: bool
 ) -> None:
-    (row,) = mark_disclaimed([replace(xid("n0"), text=text)])
+    (row,) = mark_disclaimed([replace(xid("n0"), text=text)], "speech-xl-r3-3b7pa")
     assert (row.role is EvidenceRole.ROOT) is is_cause
 
 

@@ -151,21 +151,32 @@ def mark_fates_of_other_jobs(
     return kept, [f"what is said of other jobs is no end of this one: {shown}"]
 
 
-# Who writes so says that it is no trouble of this job, or that it is over.
+# Who writes so says that it is no trouble of this job, or that it is over. What is unrelated to its
+# code, or "not the job" but the node, accuses the node.
 _DISCLAIMED: Final = compile_re(
-    r"\b(?:un|not )related to\b|\bother tenant\b|\bno impact on (?:the|this|our|any) (?:job|run)\b"
-    r"|\b(?:not (?:part )?of|outside(?: of)?|not) (?:this|our|the) (?:job|run|training)\b"
-    r"|\b(?:retr(?:y|ied)|attempt) (?:ok|succeeded|successful)\b|\breturned to normal\b"
-    r"|-> ?(?:ok|recovered|success)\W{0,4}$",
+    r"\b(?:(?:un|not )related to|no impact on|not (?:part )?of|outside(?: of)?)"
+    r" (?:(?:the|this|our|any) (?:job|run|training)\b(?! (?:code|script|config))"
+    r"|(?:job )?(?P<job>[\w.-]{3,80}))"
+    r"|(?<!no )(?<!not )\b(?:(?:retr(?:y|ied)|attempt) (?:ok|succeeded|successful)"
+    r"|returned to normal)\b|-> ?(?:ok|recovered|success)\W{0,4}$",
     re.IGNORECASE,
 )
 
 
-def mark_disclaimed(rows: Iterable[Evidence]) -> list[Evidence]:
-    """``rows``, those as noise whose own words say that they are of others, or over."""
+def mark_disclaimed(rows: Iterable[Evidence], job_id: str) -> list[Evidence]:
+    """``rows``, those as noise whose own words say that they are over, or not of the job, which may
+    be called by the front of its id.
+    """
+
+    def is_disclaimed(text: str) -> bool:
+        named = (found["job"] for found in _DISCLAIMED.finditer(text))
+        return any(
+            name is None or f"{job_id}-".startswith(f"{name.rstrip('.')}-") for name in named
+        )
+
     return [
         replace(row, role=EvidenceRole.NOISE, category=Category.NONE, also=())
-        if row.role is EvidenceRole.ROOT and _DISCLAIMED.search(row.text)
+        if row.role is EvidenceRole.ROOT and is_disclaimed(row.text)
         else row
         for row in rows
     ]

@@ -79,7 +79,8 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     seats = drop_actor_numbers(placed.evidence)
     fleet = resolve(seats, facts, _dump_nodes(case), logs.looks)
     numbered, unnumbered = with_numbers_of_the_job(_with_age(placed), fleet)
-    rows = mark_disclaimed(mark_ignored_exceptions(attribute(numbered, fleet)))
+    rows = mark_ignored_exceptions(attribute(numbered, fleet))
+    rows = mark_disclaimed(rows, facts.job_id or "")
     rows, others = mark_fates_of_other_jobs(rows, own_job(facts, placed.files, fleet.seated, rows))
     seated, outlived = mark_outlived(
         rows, placed.files, ended_well=facts.exit_code == 0, job_id=facts.job_id
