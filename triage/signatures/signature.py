@@ -63,8 +63,9 @@ class Signature:
     behind it, or say None: not one of these. ``each`` keeps every occurrence as a row of its own
     (tables and identities), otherwise lines that differ in numbers alone become one row with a
     count. Of ``quiet`` ones a log may hold millions that say no more than a few: behind the first
-    thousands, all of the same words become one row. Lines of ``as_one`` ones are readings of one
-    state: of one part they are one row, whatever their numbers; ``quiet`` and ``as_one`` together
+    thousands, all of the same words become one row, and of those that are ``each``, too, one in a
+    hundred is read. Lines of ``as_one`` ones are readings of one state: of one part they are one
+    row, whatever their numbers; ``quiet`` and ``as_one`` together
     are told apart by their words alone from the first line on. Of ``floods`` ones a node may print
     thousands an hour that name a GPU and a code: behind the first hundreds of an hour those of one
     GPU and code become one row. ``traits`` say what the joining of evidence asks besides the

@@ -52,6 +52,7 @@ class Catalogue:
         )
         self.automaton = build_automaton(self.literals, sorts, usual)
         self.each = frozenset(one.id for one in self.signatures if one.each)
+        self.sampled = frozenset(one.id for one in self.signatures if one.each and one.quiet)
         self.as_one = frozenset(one.id for one in self.signatures if one.as_one)
         self.kernel_only = frozenset(one.id for one in self.signatures if one.scope is Scope.KERNEL)
         self.context = max((one.context for one in self.signatures), default=0)

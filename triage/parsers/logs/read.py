@@ -80,10 +80,10 @@ class LogBounds:
     """Groups of one shape that no signature knows, before the shape is passed over."""
     noise: int = 2_000
     """Groups of one shape that only tell who is where, or that a job moves."""
-    sampled: int = 100
-    """Of more lines of a kernel's chatter one in so many is read."""
     ranked_noise: int = 20_000
     """The same where each rank prints its own."""
+    sampled: int = 100
+    """Behind the first of a quiet shape of which each line tells something, one in so many is."""
     unsure: int = 32
     """Shapes of lines that are kept though neither a signature nor the reader can place them."""
     unfamiliar: int = 1_000
@@ -294,10 +294,7 @@ class LogReader:
         if not self.told.get(shape):
             self.told[shape] = True
             ranked = any(row.rank is not None for row in group.rows)
-            if all(
-                row.role is EvidenceRole.NOISE and row.kind is Kind.KERNEL for row in group.rows
-            ):
-                # What a kernel prints all day tells the clock at most: one in many is enough.
+            if all(row.signature in self.catalogue.sampled for row in group.rows):
                 self.sampled[shape] = 0
                 self.left[shape] = self.bounds.misses
             elif not self.is_noise(group):
