@@ -17,7 +17,7 @@ from triage.domain.evidence import Trait
 from triage.signatures.cases import expand_parts, make_reader, parse_case
 from triage.signatures.form import ENTRY_KEYS, EntryTable, TomlFile, read_values
 from triage.signatures.own.faults import FaultySignatures, SignatureFault
-from triage.signatures.scheduler.node_names import HOST, HOSTS
+from triage.signatures.scheduler.node_names import HOST, HOSTS, SHOULD_HOLD
 from triage.signatures.severity import (
     BDF,
     CORRECTED,
@@ -35,7 +35,7 @@ _KEYS: Final = (
     "read", "graded",
 )  # fmt: skip
 # Parts that patterns of many files name.
-_PARTS: Final = {"BDF": BDF, "HOST": HOST, "HOSTS": HOSTS}
+_PARTS: Final = {"BDF": BDF, "HOST": HOST, "HOSTS": HOSTS, "SHOULD_HOLD": SHOULD_HOLD}
 _GRADES: Final = {
     "none": UNGRADED, "info": "info", CORRECTED: CORRECTED, WARN: WARN, ERROR: ERROR, FATAL: FATAL,
 }  # fmt: skip

@@ -23,6 +23,7 @@ from triage.formats.logs.controller_lists import format_event_row
 from triage.formats.logs.documents import DocumentFormat, format_line_about
 from triage.formats.logs.pod_description import describe_end
 from triage.parsers.logs.record_words import BODIES, TITLES
+from triage.signatures.scheduler.node_names import SHOULD_HOLD
 
 # The members of a document that are its records, whatever stands in them.
 _LISTS: Final = (
@@ -339,10 +340,7 @@ def _format_alert(one: _Record) -> str:
     return format_line_about(_normalize_text(one.get("startsAt")), node, words)
 
 
-# How conditions are called that should hold.
-_GOOD: Final = (
-    "Ready", "Healthy", "Available", "Schedulable", "Online", "Active", "Ok", "OK", "Valid",
-)  # fmt: skip
+_SHOULD_HOLD: Final = compile_re(rf"{SHOULD_HOLD}$")
 
 
 def _iterate_node_lines(one: _Record) -> Iterator[str]:
@@ -354,8 +352,7 @@ def _iterate_node_lines(one: _Record) -> Iterator[str]:
         if not isinstance(each, dict):
             continue
         kind, state = _normalize_text(each.get("type")), _normalize_text(each.get("status"))
-        # EKS's agent: "AcceleratedHardwareReady", which is false where something is wrong.
-        good = "True" if kind.endswith(_GOOD) else "False"
+        good = "True" if _SHOULD_HOLD.search(kind) else "False"
         if state == good:
             continue
         words = f"{_normalize_text(each.get('reason'))} {_normalize_text(each.get('message'))}"

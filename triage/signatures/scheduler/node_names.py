@@ -15,6 +15,8 @@ HOST: Final = r"[A-Za-z0-9][\w.-]{0,127}"
 """One name of a node, without capturing it."""
 HOSTS: Final = r"[A-Za-z0-9][\w.,\[\]-]{0,400}"
 """Names of nodes, with Slurm's ranges."""
+SHOULD_HOLD: Final = "(?:Ready|Healthy|Available|Schedulable|Online|Active|Ok|OK|Up|Valid)"
+"""How conditions end that should hold, as EKS's AcceleratedHardwareReady: False is a fault."""
 
 # More than a rack or two are nobody's fault in particular.
 _MAX_NAMED: Final = 256
