@@ -289,9 +289,9 @@ def is_a_strangers(row: Evidence, pids_on: Mapping[str, Sequence[int]]) -> bool:
 
 
 def tell_lost_gpus(rows: Iterable[Evidence], stop: Stop) -> list[Evidence]:
-    """``rows``; CUDA that no longer reaches a GPU on which the job ran tells of the GPU: drivers
-    and settings were right, but where a tool does not reach it either, as in a container that loses
-    its devices.
+    """``rows``, those in which CUDA does not start a GPU as the GPU's where the job had run on it:
+    drivers and settings were right. Where a tool does not reach it either, a container lost its
+    devices, and they stay as they are.
     """
     rows = list(rows)
     of_settings = any(row.category is Category.DEPENDENCY and row.kind is Kind.GPU for row in rows)

@@ -59,8 +59,6 @@ def decide_without_suspects(sources: Sources, stop: Stop, placement: Placement) 
     return Decision(verdict, suspects, Victims(), ())
 
 
-# Of a job that has become slow: what somebody says of one of its ranks.
-_SAID_TO_BE_SLOW: Final = frozenset({"gpu_tool.slow_rank", "gpu_tool.straggler"})
 _SAID_CONFIDENCE: Final = 0.45
 
 
@@ -73,7 +71,7 @@ def _list_said_to_be_slow(
     said: dict[str, list[Evidence]] = {}
     for row in evidence:
         is_now = row.at_ns is None or since_ns is None or row.at_ns >= since_ns
-        if row.signature in _SAID_TO_BE_SLOW and is_now and row.rank is not None:
+        if row.category is Category.STRAGGLER and is_now and row.rank is not None:
             node = placement.node_of(row.rank) or row.node
             if node is not None:
                 said.setdefault(node, []).append(row)

@@ -342,8 +342,8 @@ def weigh_beside_dumps(of_looks: Sequence[Finding], of_dumps: Sequence[Finding])
 # Dumps that do not prove it leave the question to the logs: a watchdog that gave up is of a
 # job that stood still, and progress behind the last record is of one that went on.
 
-# Progress printed this long after the last entry of any dump: the job went on behind them.
 _GAVE_UP: Final = "c10d.watchdog_timeout"
+# Progress printed this long after the last entry of any dump: the job went on behind them.
 _GOES_ON_NS: Final = 20 * SECOND
 
 
