@@ -6,6 +6,7 @@ import numpy as np
 
 from triage.analysis.slow.judge import find_odd_ones
 from triage.analysis.slow.own_time import OwnTime, measure_own_time
+from triage.analysis.slow.slow_job import find_slow_stage
 from triage.analysis.snapshots.finished import FinishedOperations
 from triage.domain.slow import SlowCause
 
@@ -142,3 +143,14 @@ def test_durations_of_a_few_operations_alone_decide_nothing() -> None:
     lasted[::2] = np.nan
 
     assert measure_own_time(replace(rows, lasted=lasted), 32) is None
+
+
+def test_a_stage_of_which_nothing_is_told_leaves_the_slow_one_open() -> None:
+    times = measured(*noisy())
+    last = np.arange(len(times.own)) >= len(times.own) // 2
+    times = replace(times, stage=last.astype(np.int64), own=np.where(last, 2.0, 1.0) * 1e6)
+    found = find_slow_stage(replace(times, step_ns=10e6), piped=True)
+    assert found is not None
+    assert found[0] == 1
+    unheard = replace(times, own=np.where(last, np.nan, times.own))
+    assert find_slow_stage(unheard, piped=True) is None

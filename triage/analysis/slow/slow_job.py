@@ -270,11 +270,14 @@ def measure_common_wait(rows: FinishedOperations, times: OwnTime, joins_stages: 
 
 
 def find_slow_stage(times: OwnTime, *, piped: bool) -> tuple[int, float] | None:
-    """The stage with most to do, and how much more that is than the mean, ns a step."""
+    """The stage with most to do, and how much more that is than the mean, ns a step; None where
+    nothing tells it of one of them.
+    """
     stages = int(times.stage.max()) + 1
-    if not piped or stages < 2:
+    told = ~np.isnan(times.own)
+    if not piped or stages < 2 or len(np.unique(times.stage[told])) < stages:
         return None
-    own = np.array([np.nanmedian(times.own[times.stage == stage]) for stage in range(stages)])
+    own = np.array([np.median(times.own[told & (times.stage == k)]) for k in range(stages)])
     most = int(np.argmax(own))
     lost = float(own[most] - own.mean())
     return (most, lost) if lost >= _LEAST_STAGE_SHARE * times.step_ns else None
