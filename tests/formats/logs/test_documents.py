@@ -567,6 +567,26 @@ def test_other_yaml_is_no_object_of_kubernetes(text: str) -> None:
     assert not YAML_DOCUMENT.claims(Head(text.encode()))
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "NVRM: Xid (PCI:0000:5d:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off.",
+        'said "Xid 79": it can\'t be reached \\ over the bus,\tand somebody has to look at it'
+        " now, whatever it takes to get there: more than a printer has columns",
+        "a plain message",
+        "'",
+        'ends with a backslash: "\\',
+    ],
+)
+def test_what_a_printer_of_yaml_quotes_is_as_it_was(message: str) -> None:
+    event = {"kind": "Event", "reason": "R", "type": "Warning", "message": message}
+    event["involvedObject"] = {"kind": "Node", "name": "n7"}
+    as_yaml = documents.convert_document_to_lines(yaml.safe_dump(event), YAML_DOCUMENT)
+    as_json = documents.convert_document_to_lines(json.dumps({"items": [event]}), JSON_DOCUMENT)
+    assert as_yaml
+    assert as_yaml.strip() == (as_json or "").strip()
+
+
 def test_a_pod_as_yaml_says_how_it_ended() -> None:
     text = yaml.safe_dump(POD_JSON)
     got = documents.convert_document_to_lines(text, YAML_DOCUMENT) or ""

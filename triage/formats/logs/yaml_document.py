@@ -12,6 +12,7 @@ Of YAML what ``kubectl`` prints is read: blocks of keys and of items, and scalar
       message: "GPU 2 runs at 345 MHz: hardware thermal slowdown"
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -31,6 +32,8 @@ _KEY: Final = compile_re(r"[\"']?([^\s\"'#{\[-][^\"']{0,250}?)[\"']?:(?:\s+(.*))
 _ITEM: Final = compile_re(r"-(?:\s+|$)")
 _TEXT_BELOW: Final = compile_re(r"[|>][-+\d]{0,2}")
 _NUMBER: Final = compile_re(r"-?\d{1,18}")
+# Inside double quotes: a backslash of its own, and where a printer broke the line.
+_BACKSLASH: Final = compile_re(r"(\\\\)|\\ (\\(?= ))?")
 _MOST_DEPTH: Final = 24
 # Where an object begins; no key of YAML is empty.
 _AT: Final = ""
@@ -138,7 +141,20 @@ class _Blocks:
         text = " ".join(said)
         if _NUMBER.fullmatch(text):
             return int(text)
-        return text[1:-1] if len(text) > 1 and text[0] == text[-1] in "\"'" else text
+        return _unquote(text)
+
+
+def _unquote(text: str) -> str:
+    """A scalar without its quotes, and what stands for a quote or a break inside them."""
+    if len(text) < 2 or text[0] != text[-1] or text[0] not in "\"'":
+        return text
+    if text[0] == "'":
+        return text[1:-1].replace("''", "'")
+    plain = _BACKSLASH.sub(lambda found: found[1] or ("" if found[2] else " "), text)
+    try:
+        return str(json.loads(plain, strict=False))
+    except ValueError:
+        return text[1:-1]
 
 
 YAML_DOCUMENT: Final = DocumentFormat(
