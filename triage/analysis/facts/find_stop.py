@@ -141,6 +141,9 @@ def find_stop(
             )
             if newest - start > (STALE_S if raised else DAY_S) * SECOND:
                 start, end = None, newest
+        elif start is not None and moved_ns is not None and moved_ns - start > DAY_S * SECOND:
+            # It moved on a later day than that of the last fault.
+            start, end = None, moved_ns
     if start is not None and start != stuck:
         errors = [row.error_ns for row in failing if row.at_ns is not None]
         error_ns = min(errors, default=error_ns)

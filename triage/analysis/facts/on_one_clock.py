@@ -21,6 +21,7 @@ from triage.analysis.facts.fate_of_jobs import (
 )
 from triage.analysis.facts.outlived import mark_outlived
 from triage.analysis.facts.told_together import (
+    mark_everyday,
     mark_found_again,
     with_common_losses,
     with_kernels_that_gave_up,
@@ -92,7 +93,7 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     offsets = measure_node_clocks(case.snapshot, fleet.node_of) if rows and case else {}
     aligned, ahead_ns, notes = align(rows, offsets)
     aligned = mark_found_again(with_killed_processes(aligned))
-    aligned = with_common_losses(aligned, len(fleet.seated))
+    aligned = with_common_losses(mark_everyday(aligned), len(fleet.seated))
     of_files = (*left_out, *copies, *elsewhere, *unnumbered, *others)
     all_notes = (*of_files, *placed.notes[before:], *fleet.notes, *notes, *outlived)
     known = tuple(row for row in aligned if Trait.UNFAMILIAR not in row.traits)

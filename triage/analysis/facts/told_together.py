@@ -46,6 +46,38 @@ def mark_found_again(rows: Sequence[Evidence]) -> list[Evidence]:
     ]
 
 
+# What nodes say one by one at so many moments, over so long, is how their shared services are.
+_EVERYDAY_MOMENTS: Final = 4
+_EVERYDAY_NODES: Final = 3
+_EVERYDAY_NS: Final = 15 * 60 * SECOND
+
+
+def mark_everyday(rows: Sequence[Evidence]) -> list[Evidence]:
+    """``rows``; what one node after the other complains of again and again, of something that all
+    share, is everyday. An outage is what several of them say within a minute.
+    """
+    of_one: dict[str, list[Evidence]] = defaultdict(list)
+    for row in rows:
+        is_of_machine = row.blame is Blame.SHARED and not is_by_process(row)
+        if row.role is EvidenceRole.ROOT and is_of_machine and None not in (row.node, row.at_ns):
+            of_one[row.signature].append(row)
+    everyday: set[int] = set()
+    for ones in of_one.values():
+        ones.sort(key=lambda row: row.at_ns or 0)
+        together = {id(row) for row in _select_together(ones)}
+        alone = [row for row in ones if id(row) not in together]
+        lasted_ns = (ones[-1].end_ns or 0) - (ones[0].at_ns or 0)
+        if (
+            len(alone) >= max(_EVERYDAY_MOMENTS, len(together))
+            and len({row.node for row in alone}) >= _EVERYDAY_NODES
+            and lasted_ns >= _EVERYDAY_NS
+        ):
+            everyday.update(map(id, alone))
+            # Of so many it is no accident that two meet.
+            everyday.update(together if len(together) <= _LEAST_NODES else ())
+    return [replace(row, role=EvidenceRole.ADVICE) if id(row) in everyday else row for row in rows]
+
+
 def _get_clock_ns(row: Evidence) -> int:
     """When a row was last printed, by the clock that its log has."""
     stamp = row.last_stamp

@@ -26,8 +26,8 @@ from triage.analysis.joining.peers import (
 )
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
 from triage.analysis.placement.topology import JobTopology, Placement
-from triage.domain.category import HARDWARE, Category
-from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole
+from triage.domain.category import HARDWARE, SOFTWARE, Category
+from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind
 
 # Causes whose lines name a connection rather than a node.
 _CONNECTED: Final = frozenset({Category.NETWORK, Category.NIC})
@@ -65,7 +65,22 @@ def gather_connections(
     now = [cause for cause in kept if cause.category in _CONNECTED and is_seen_at_stop(cause, stop)]
     own = {cause.node for cause in now if cause.node is not None} & pairs.others.keys()
     switch = None if own else _find_common_switch(pairs, topology.leaf_switch)
+    if switch is None and not own and _is_everywhere(pairs):
+        rows = select_earliest(naming, _MAX_ROWS)
+        switch = Hypothesis(Category.NETWORK, Outside(), rows, votes=len(pairs.others))
     return [*kept, switch] if switch is not None else _gather_worst_ends(kept, pairs, own)
+
+
+# Where no node is an end of this share of so many pairs, the fabric between them fails.
+_WORST_SHARE: Final = 1 / 3
+_LEAST_PAIRS: Final = 8
+
+
+def _is_everywhere(pairs: Complaints) -> bool:
+    """Whether each node loses others, and none of them is what most pairs have in common."""
+    count = _count_pairs(pairs.others)
+    most = max(map(len, pairs.others.values()))
+    return count >= _LEAST_PAIRS and most < _WORST_SHARE * count
 
 
 def _drop_two_ended_rows(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -203,6 +218,7 @@ def _drop_errors_of_lost_peers(
         times = [row.at_ns for row in telling if row.at_ns is not None]
         if times and (cause.node not in firsts or min(times) < firsts[cause.node][0]):
             firsts[cause.node] = (min(times), k)
+    raised = _find_first_exceptions(causes)
     lost_by: dict[int, list[str | None]] = defaultdict(list)
     left = []
     for row in naming:
@@ -218,6 +234,10 @@ def _drop_errors_of_lost_peers(
             if category in HARDWARE or ends[0] != row.node:
                 lost_by[first[1]].append(row.node)
                 continue
+        own = raised.get((ends[0] if ends else find_peer_node(row, placement), row.artifact))
+        if own is not None and own[0] < (row.line or 0):
+            lost_by[own[1]].append(row.node)
+            continue
         left.append(row)
     kept = [
         replace(
@@ -230,6 +250,26 @@ def _drop_errors_of_lost_peers(
         for k, cause in enumerate(causes)
     ]
     return kept, left
+
+
+def _find_first_exceptions(
+    causes: Sequence[Hypothesis],
+) -> dict[tuple[str | None, str], tuple[int, int]]:
+    """By node and log: the line of the first exception of a program at the stop, and its cause.
+
+    What one log tells above a lost connection came before it, also within one second.
+    """
+    firsts: dict[tuple[str | None, str], tuple[int, int]] = {}
+    for k, cause in enumerate(causes):
+        if cause.node is None or cause.category not in SOFTWARE:
+            continue
+        for row in cause.rows:
+            is_raised = row.kind in (Kind.CUDA, Kind.PYTHON) and row.role is EvidenceRole.ROOT
+            if is_raised and row.node is not None and row.line is not None and not row.is_mild:
+                first = (row.line, k)
+                key = (row.node, row.artifact)
+                firsts[key] = min(first, firsts.get(key, first))
+    return firsts
 
 
 def _find_leaf_of_all_pairs(

@@ -1,4 +1,4 @@
-"""Event lists of management controllers: blocks as racadm prints them, and saved tables.
+"""Event lists of management controllers, and tables that a desk or a store of logs exports.
 
 ::
 
@@ -14,17 +14,19 @@ from typing import Final
 
 from triage.domain.patterns import compile_re
 from triage.formats.logs.documents import DocumentFormat, format_line_about
+from triage.parsers.logs.record_words import TITLES
 
 _BLOCK: Final = compile_re(
     r"^(?:Record|SeqNumber|Record ID|Entry|Number)[ \t]*[:=][ \t]*\d{1,9}\r?$", re.MULTILINE
 )
 _TIME_COLUMNS: Final = (
     "time stamp", "timestamp", "date/time", "date time", "datetime", "date", "time", "created",
-    "last update", "event time", "last occurrence", "@timestamp",
+    "last update", "event time", "last occurrence", "@timestamp", "opened at", "opened",
+    "created at", "sys created on", "created on", "start time", "started at", "triggered at",
 )  # fmt: skip
 _WORD_COLUMNS: Final = (
     "description", "message", "event description", "event message", "event", "raw", "msg", "log",
-    "line",
+    "line", *(one.replace("_", " ") for one in TITLES),
 )  # fmt: skip
 _SENSOR_COLUMNS: Final = (
     "sensor name", "sensor", "component", "source", "entity", "fru", "sensor type", "class",
@@ -39,7 +41,17 @@ _ZONE: Final = compile_re(r" ?\(([a-z]{2,5}|[+-]\d\d:?\d\d)\)$")
 # Between the columns of a table that is printed for eyes.
 _BLANKS: Final = compile_re(r" {2,}|\t")
 _COLUMNS: Final = "  "
-_HOST_COLUMNS: Final = ("host", "hostname", "node", "node name", "server", "system name", "bmc")
+_HOST_COLUMNS: Final = (
+    "host", "hostname", "node", "node name", "server", "system name", "bmc", "cmdb ci",
+    "configuration item", "ci", "affected ci",
+)  # fmt: skip
+# Who opens a ticket, works on it or is to work on it.
+_PEOPLE: Final = compile_re(
+    r"(?im)\A.{0,400}\b(?:assign(?:ee|ed[ _]to|ment[ _]group)|opened[ _]by|reporter|requester"
+    r"|caller|owner|author)\b"
+)
+# A cell may have so many lines.
+_MOST_LINES: Final = 200
 
 
 def _is_block_list(text: str) -> bool:
@@ -55,26 +67,37 @@ def _is_event_table(text: str) -> bool:
 
 
 def _iterate_table_rows(text: str) -> Iterator[tuple[int, str]]:
-    """The rows of an event list that was saved as a table."""
+    """The rows of an event list, or of tickets and searches, that was saved as a table."""
     head, _, rest = text.partition("\n")
     columns = _map_table_columns(head.lstrip("\ufeff"))
     if columns is None:
         return
-    delimiter, index, zone = columns
-    offset = len(head) + 1
-    for line in rest.split("\n"):
-        cells = _split_cells(line, delimiter)
+    delimiter, names, index, zone = columns
+    for offset, line in _iterate_whole_rows(rest, delimiter):
+        cells = [cell.strip() for cell in _split_cells(line, delimiter)]
         cell = {
-            what: cells[k].strip() if k is not None and k < len(cells) else ""
-            for what, k in index.items()
+            what: cells[k] if k is not None and k < len(cells) else "" for what, k in index.items()
         }
         at = f"{cell['time']}{zone}"
         if cell["words"] and index["sensor"] is index["severity"] is None:
-            yield offset, format_line_about(at, cell["host"], cell["words"])
+            record = {name: one for name, one in zip(names, cells, strict=False) if one}
+            yield len(head) + 1 + offset, format_line_about(at, cell["host"], "", record)
         elif cell["words"]:
             row = format_event_row(at, cell["sensor"], cell["words"], cell["severity"])
-            yield offset, f"{cell['host']}: {row}" if cell["host"] else row
-        offset += len(line) + 1
+            yield len(head) + 1 + offset, f"{cell['host']}: {row}" if cell["host"] else row
+
+
+def _iterate_whole_rows(text: str, delimiter: str) -> Iterator[tuple[int, str]]:
+    """(offset, row): a line, or several where a quoted cell goes on in the next one."""
+    offset, begun, count = 0, "", 0
+    for line in text.split("\n"):
+        begun = f"{begun}\n{line}" if count else line
+        count += 1
+        if delimiter != _COLUMNS and begun.count('"') % 2 and count < _MOST_LINES:
+            continue
+        yield offset, begun
+        offset += len(begun) + 1
+        count = 0
 
 
 def _split_cells(line: str, delimiter: str) -> list[str]:
@@ -87,8 +110,10 @@ def _split_cells(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def _map_table_columns(line: str) -> tuple[str, dict[str, int | None], str] | None:
-    """How the columns of a controller's list are parted, what they hold, and the zone of its times
+def _map_table_columns(
+    line: str,
+) -> tuple[str, list[str], dict[str, int | None], str] | None:
+    """How the columns of a list are parted, their names, what they hold, and the zone of its times
     as it stands behind them; None for any other first line.
     """
     delimiter = max(",;\t|", key=line.count)
@@ -118,7 +143,8 @@ def _map_table_columns(line: str) -> tuple[str, dict[str, int | None], str] | No
         if index["host"] is None:
             return None
         index["sensor"] = index["severity"] = None
-    return delimiter, index, f" {zones[0]}" if zones else ""
+    fields = [one.replace(" ", "_") for one in names]
+    return delimiter, fields, index, f" {zones[0]}" if zones else ""
 
 
 _KEY_VALUE: Final = compile_re(
@@ -194,4 +220,9 @@ def _parse_event_date(text: str) -> str:
 
 
 BLOCK_LIST: Final = DocumentFormat("block_list", _is_block_list, _iterate_block_rows)
-EVENT_TABLE: Final = DocumentFormat("event_table", _is_event_table, _iterate_table_rows)
+EVENT_TABLE: Final = DocumentFormat(
+    "event_table",
+    _is_event_table,
+    _iterate_table_rows,
+    by_people=lambda text: _PEOPLE.match(text) is not None,
+)

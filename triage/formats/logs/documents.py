@@ -5,7 +5,7 @@ know. A document is held whole while it is read, so its size is bounded.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -79,9 +79,12 @@ def _convert_stream_to_lines(stream: LogStream, document: DocumentFormat) -> Log
     return found
 
 
-def format_line_about(at: str, of: str, text: str) -> str:
-    """A line about a node or a pod: what names no node itself is about this one."""
-    line = {"time": at, "node": of, "message": text}
+def format_line_about(at: str, of: str, text: str, more: Mapping[str, str] = {}) -> str:
+    """A line about a node or a pod: what names no node itself is about this one.
+
+    ``more`` are other fields of the record.
+    """
+    line = {"time": at, "node": of, "message": text, **more}
     return json.dumps({key: value for key, value in line.items() if value}, ensure_ascii=False)
 
 
