@@ -29,7 +29,8 @@ from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.table import load
 from triage.formats.live import LIVE
 from triage.formats.logs.bug_report import BugReport
-from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
+from triage.formats.logs.controller_lists import EVENT_TABLE
+from triage.formats.logs.field_blocks import FIELD_BLOCKS
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import HOST_NAME, LOG
@@ -75,7 +76,7 @@ STREAMS: Final[tuple[StreamFormat, ...]] = (
     PRETTY_JOURNAL,
     JSON_DOCUMENT,
     YAML_DOCUMENT,
-    BLOCK_LIST,
+    FIELD_BLOCKS,
     EVENT_TABLE,
     POD_DESCRIPTION,
     SEL_VERBOSE,

@@ -82,7 +82,8 @@ def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
         return row
     if fleet.node_of_address(row.node or "") in fleet.seated:
         return row
-    return replace(row, node=None)
+    # A machine beside those of the job is called as they are.
+    return row if fleet.is_called_alike(row.node or "") else replace(row, node=None)
 
 
 # "[cn-101:1] ", "(cn-101) ", "cn-101: 9: ", "rank=9 host=cn-101 ": marks of launchers and shells.

@@ -115,6 +115,10 @@ class JobPlacement:
         named = {self.find_named_node(word) for word in _NAMES.findall(text)} - {None}
         return named.pop() if len(named) == 1 else None
 
+    def is_called_alike(self, name: str) -> bool:
+        """Whether several of the job's nodes are called as ``name`` is, whatever their numbers."""
+        return mask_numbers(name) in _collect_forms(self.seated)
+
     def find_sister(self, text: str) -> str | None:
         """The one node that a text names and that is called as the job's are, but is none of them:
         tlc53g53 beside tlc04g33.

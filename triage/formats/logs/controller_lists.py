@@ -1,10 +1,9 @@
-"""Event lists of management controllers, and tables that a desk or a store of logs exports.
+"""Tables of events: of a management controller, of a desk, of a search in a store of logs.
 
 ::
 
-    Record:      1
-    Date/Time:   03/14/2026 02:39:12
-    Description: Fan 4 failed.
+    Date/Time,Severity,Sensor,Description
+    03/14/2026 02:39:12,Critical,Fan 4,Fan failed.
 """
 
 import csv
@@ -16,9 +15,6 @@ from triage.domain.patterns import compile_re
 from triage.formats.logs.documents import DocumentFormat, format_line_about
 from triage.parsers.logs.record_words import TITLES
 
-_BLOCK: Final = compile_re(
-    r"^(?:Record|SeqNumber|Record ID|Entry|Number)[ \t]*[:=][ \t]*\d{1,9}\r?$", re.MULTILINE
-)
 _TIME_COLUMNS: Final = (
     "time stamp", "timestamp", "date/time", "date time", "datetime", "date", "time", "created",
     "last update", "event time", "last occurrence", "@timestamp", "opened at", "opened",
@@ -52,11 +48,6 @@ _PEOPLE: Final = compile_re(
 )
 # A cell may have so many lines.
 _MOST_LINES: Final = 200
-
-
-def _is_block_list(text: str) -> bool:
-    """Whether the first line numbers a record."""
-    return _BLOCK.match(text) is not None
 
 
 def _is_event_table(text: str) -> bool:
@@ -147,25 +138,6 @@ def _map_table_columns(
     return delimiter, fields, index, f" {zones[0]}" if zones else ""
 
 
-_KEY_VALUE: Final = compile_re(
-    r"^[ \t]*([A-Za-z][\w /.-]{1,40}?)[ \t]*[:=][ \t]*(.*?)[ \t\r]*$", re.M
-)
-
-
-def _iterate_block_rows(text: str) -> Iterator[tuple[int, str]]:
-    """Records of several lines each, as ``racadm getsel`` and ``racadm lclog view`` print them."""
-    starts = [found.start() for found in _BLOCK.finditer(text)]
-    for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
-        cell = {key.lower(): value for key, value in _KEY_VALUE.findall(text[start:stop][:4000])}
-        words = cell.get("description") or cell.get("message")
-        at = cell.get("date/time") or cell.get("timestamp") or cell.get("time stamp") or ""
-        if words:
-            yield (
-                start,
-                format_event_row(at, cell.get("sensor", ""), words, cell.get("severity", "")),
-            )
-
-
 _US_DATE: Final = compile_re(
     r"(\d\d?)/(\d\d?)/(\d{4})[ ,T]{1,2}(\d\d?:\d\d)(:\d\d)?( ?[AP]M)?( [A-Z]{3,5}\b)?"
 )
@@ -219,7 +191,6 @@ def _parse_event_date(text: str) -> str:
     return "1 | Pre-Init | 0000000000"
 
 
-BLOCK_LIST: Final = DocumentFormat("block_list", _is_block_list, _iterate_block_rows)
 EVENT_TABLE: Final = DocumentFormat(
     "event_table",
     _is_event_table,
