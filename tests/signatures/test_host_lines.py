@@ -105,7 +105,7 @@ XFS (nvme7n1): Filesystem has been shut down due to log error (0x2). | ssd | con
 BTRFS error (device sdf): bdev /dev/sdf errs: wr 1, rd 0, flush 0, corrupt 0, gen 0 | ssd | root | storage | error | yes
 nfs: server vast-3.example.org not responding, timed out | storage | root | storage | error | no
 nfs: server vast-3.example.org OK | none | noise | storage | error | no
-Lustre: work-OST0007-osc-ffff9: Connection to work-OST0007 (at 10.9.9.7@o2ib1) was lost; in progress operations using this service will wait for recovery to complete | storage | root | storage | error | no
+Lustre: work-OST0007-osc-ffff9: Connection to work-OST0007 (at 10.9.9.7@o2ib1) was lost; in progress operations using this service will wait for recovery to complete | storage | root | storage | error | yes
 Lustre: work-OST0007-osc-ffff9: Connection restored to work-OST0007 (at 10.9.9.7@o2ib1) | none | noise | storage | - | no
 LNet: 5:0:(o2iblnd_cb.c:3174:kiblnd_check_conns()) Timed out tx for 10.9.9.7@o2ib1: 9 seconds | storage | root | storage | error | no
 LustreError: 5:0:(client.c:1:ptlrpc_y()) Skipped 11 previous similar messages | storage | consequence | storage | warn | no
@@ -172,7 +172,7 @@ Out of memory: Killed process 5123 (rank5) total-vm:1kB, anon-rss:1kB, file-rss:
 oom_reaper: reaped process 5123 (rank5), now anon-rss:0kB, file-rss:0kB, shmem-rss:9kB | host_oom | consequence | oom | warn | no
 Tasks state (memory values in pages): | none | noise | oom | - | no
 INFO: task rank5:5123 blocked for more than 241 seconds. | - | consequence | lockup | warn | yes
-watchdog: BUG: soft lockup - CPU#11 stuck for 45s! [rank5:5123] | software_framework | root | lockup | error | yes
+watchdog: BUG: soft lockup - CPU#11 stuck for 45s! [rank5:5123] | host_stall | root | lockup | error | yes
 watchdog: Watchdog detected hard LOCKUP on cpu 11 | cpu | root | lockup | fatal | yes
 rcu: INFO: rcu_preempt self-detected stall on CPU | software_framework | consequence | lockup | error | yes
 Kernel panic - not syncing: Fatal machine check | cpu | root | kernel | fatal | no

@@ -18,6 +18,7 @@ from triage.analysis.facts.of_the_job import (
     mark_other_gpus,
     mark_other_processes,
     tell_lost_gpus,
+    weaken_untied,
 )
 from triage.analysis.facts.on_one_clock import DatedEvidence, on_one_clock
 from triage.analysis.facts.stop import Stop, state_time
@@ -163,6 +164,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     ours = mark_other_processes([row for row in rows if row.node not in strange], dated.fleet)
     ours, not_its_gpus = mark_other_gpus(ours, facts, dated.fleet)
     ours = tell_lost_gpus(judge_reports(ours, stop, dated.fleet), stop)
+    ours = weaken_untied(ours, facts, dated.fleet)
     topology = JobTopology(dated.fleet, nodes, facts.leaf_switch)
     slower = None if progress is None else progress.slowed
     measured = make_telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology, slower)

@@ -28,7 +28,15 @@ from triage.analysis.placement.identity import JobPlacement
 from triage.analysis.progress.job import add_health, judge_health
 from triage.domain.category import HARDWARE, Category
 from triage.domain.counts import list_some
-from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import (
+    HOST_AMONG_SEVERAL,
+    KERNEL_KINDS,
+    Blame,
+    Evidence,
+    EvidenceRole,
+    Kind,
+    Trait,
+)
 from triage.domain.health import Outcome
 from triage.domain.job import Job
 from triage.domain.progress import ChangeKind, JobProgress, ProgressPoint
@@ -200,6 +208,29 @@ def find_strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str]
         return frozenset(), []
     shown = list_some(strange, 3)
     return frozenset(strange), [f"{who} {shown}: what their logs say is not held against anybody"]
+
+
+def weaken_untied(
+    evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement
+) -> list[Evidence]:
+    """The rows, weak where a log of many hosts tells them of a node that nothing ties to the job.
+
+    Without a list of the job's nodes, those are tied to it that its ranks sit on and that its
+    processes speak on; a log that lies in a folder of its node was collected because of the job.
+    """
+    if facts.nodes or facts.rank_to_node:
+        return list(evidence)
+    tied = fleet.seated | {
+        row.node
+        for row in evidence
+        if is_by_process(row) and Trait.NOT_THE_JOB not in row.traits and row.node is not None
+    }
+    return [
+        replace(row, weak=True)
+        if HOST_AMONG_SEVERAL in row.fields and row.node is not None and row.node not in tied
+        else row
+        for row in evidence
+    ]
 
 
 # Drivers whose addresses are GPUs'; a switch has one, too.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -86,4 +86,25 @@ def parse_job(raw: bytes) -> tuple[Job, str | None]:
         return Job(), f"is not valid JSON ({error})"
     if not isinstance(value, dict):
         return Job(), "is no JSON object"
-    return make_job(value), None
+    return make_job(_rename_fields(value)), None
+
+
+# How launchers of others call what :class:`Job` holds, where they write a file of this name.
+_OTHER_NAMES: Final = {
+    "hosts": "nodes",
+    "node_list": "nodes",
+    "hostnames": "nodes",
+    "gpus_per_host": "gpus_per_node",
+    "started": "started_at",
+    "start": "started_at",
+}
+
+
+def _rename_fields(value: dict[str, Any]) -> dict[str, Any]:
+    """The object with our names for the fields that it gives under another one alone."""
+    others = {
+        own: value[other]
+        for other, own in _OTHER_NAMES.items()
+        if other in value and value.get(own) is None
+    }
+    return {**value, **others}
