@@ -44,7 +44,16 @@ def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidenc
     A line without any prefix in the file of one rank is that rank's.
     """
     known = {*fleet.nodes, *fleet.seated}
-    rows = [_place_by_first_word(_of_a_known_host(row, fleet), fleet, known) for row in evidence]
+    evidence = list(evidence)
+    by_host = {
+        row.artifact
+        for row in evidence
+        if HOST_AMONG_SEVERAL in row.fields and fleet.node_of_address(row.node or "") in fleet.seated
+    }
+    rows = [
+        _place_by_first_word(_of_a_known_host(row, fleet, by_host), fleet, known)
+        for row in evidence
+    ]
     homes = NamesInPaths(fleet.seated or fleet.nodes)
     speaking = _collect_speaking_nodes(rows, fleet)
     rows = [_place_by_file(row, fleet, homes) for row in rows]
@@ -70,9 +79,10 @@ def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidenc
     ]
 
 
-def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
+def _of_a_known_host(row: Evidence, fleet: JobPlacement, by_host: Set[str]) -> Evidence:
     """A process's line without the name that a collector put before it, where it is none of the
-    job's nodes and one of several: it is that of a pod, or another name of a node.
+    job's nodes and one of several: it is that of a pod, or another name of a node. In the files
+    ``by_host``, where nodes of the job stand beside it, it is another machine.
     """
     named = row.node is not None and HOST_AMONG_SEVERAL in row.fields
     of_a_process = row.kind in _OF_PROCESSES or row.fields.get("printed_by") == row.node
@@ -82,8 +92,9 @@ def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
         return row
     if fleet.node_of_address(row.node or "") in fleet.seated:
         return row
-    # A machine beside those of the job is called as they are.
-    return row if fleet.is_called_alike(row.node or "") else replace(row, node=None)
+    is_machine = row.kind in KERNEL_KINDS and row.artifact in by_host
+    is_machine |= fleet.is_called_alike(row.node or "")
+    return row if is_machine else replace(row, node=None)
 
 
 # "[cn-101:1] ", "(cn-101) ", "cn-101: 9: ", "rank=9 host=cn-101 ": marks of launchers and shells.
