@@ -42,8 +42,9 @@ def test_every_format_has_an_example() -> None:
     assert [row.name for row in FORMATS] == list(EXAMPLES)
 
 
-# Any text may be a log, and much JSON a list of records: these rows stand behind all others.
-GENERAL = ["json_document", "log"]
+# Any text may be a log, much JSON a list of records, and many lists fields: these rows stand behind
+# all others.
+GENERAL = ["json_document", "field_blocks", "log"]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -76,11 +76,11 @@ STREAMS: Final[tuple[StreamFormat, ...]] = (
     PRETTY_JOURNAL,
     JSON_DOCUMENT,
     YAML_DOCUMENT,
-    FIELD_BLOCKS,
     EVENT_TABLE,
     POD_DESCRIPTION,
     SEL_VERBOSE,
     SEL_LIST,
+    FIELD_BLOCKS,
     NOTES,
     LOG,
 )

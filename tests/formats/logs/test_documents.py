@@ -12,7 +12,8 @@ import yaml
 from triage.domain.evidence import Evidence, EvidenceRole
 from triage.formats.format import Head
 from triage.formats.logs import documents
-from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
+from triage.formats.logs.controller_lists import EVENT_TABLE
+from triage.formats.logs.field_blocks import FIELD_BLOCKS
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.pod_description import POD_DESCRIPTION
 from triage.formats.logs.yaml_document import YAML_DOCUMENT
@@ -29,7 +30,9 @@ from triage.parsers.logs.state import Envelope
 def lines_of_document(text: str) -> str | None:
     head = Head(text.encode()[: 64 << 10])
     claims = [
-        row for row in (JSON_DOCUMENT, BLOCK_LIST, EVENT_TABLE, POD_DESCRIPTION) if row.claims(head)
+        row
+        for row in (JSON_DOCUMENT, FIELD_BLOCKS, EVENT_TABLE, POD_DESCRIPTION)
+        if row.claims(head)
     ]
     return documents.convert_document_to_lines(text, claims[0]) if claims else None
 

@@ -210,9 +210,7 @@ def find_strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str]
     return frozenset(strange), [f"{who} {shown}: what their logs say is not held against anybody"]
 
 
-def weaken_untied(
-    evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement
-) -> list[Evidence]:
+def weaken_untied(evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement) -> list[Evidence]:
     """The rows, weak where a log of many hosts tells them of a node that nothing ties to the job.
 
     Without a list of the job's nodes, those are tied to it that its ranks sit on and that its

@@ -48,7 +48,8 @@ def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidenc
     by_host = {
         row.artifact
         for row in evidence
-        if HOST_AMONG_SEVERAL in row.fields and fleet.node_of_address(row.node or "") in fleet.seated
+        if HOST_AMONG_SEVERAL in row.fields
+        and fleet.node_of_address(row.node or "") in fleet.seated
     }
     rows = [
         _place_by_first_word(_of_a_known_host(row, fleet, by_host), fleet, known)

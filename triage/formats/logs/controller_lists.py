@@ -71,8 +71,11 @@ def _iterate_table_rows(text: str) -> Iterator[tuple[int, str]]:
         }
         at = f"{cell['time']}{zone}"
         if cell["words"] and index["sensor"] is index["severity"] is None:
-            record = {name: one for name, one in zip(names, cells, strict=False) if one}
-            yield len(head) + 1 + offset, format_line_about(at, cell["host"], "", record)
+            # What has a title is an alert or a ticket, with a state.
+            titled = names[index["words"] or 0] in TITLES
+            said = "" if titled else cell["words"]
+            more = {name: one for name, one in zip(names, cells, strict=False) if one and titled}
+            yield len(head) + 1 + offset, format_line_about(at, cell["host"], said, more)
         elif cell["words"]:
             row = format_event_row(at, cell["sensor"], cell["words"], cell["severity"])
             yield len(head) + 1 + offset, f"{cell['host']}: {row}" if cell["host"] else row

@@ -278,7 +278,7 @@ def iterate_object_lines(
     elif "startsAt" in one and isinstance(one.get("labels"), dict):
         yield _format_alert(one)
     elif "EntryType" in one or ("MessageId" in one and not _WHEN_MADE.isdisjoint(one)):
-        yield _format_redfish_row(one)
+        yield _format_redfish_row(one, around)
     else:
         extra = {k: v for k, v in around.items() if k in _CONTEXT and k not in one}
         whole = {**one, **extra}
@@ -287,6 +287,9 @@ def iterate_object_lines(
 
 # When an entry of a log, or an event that a controller sends, was made.
 _WHEN_MADE: Final = frozenset({"Created", "EventTimestamp"})
+# The system that a controller's entries are of, where they or what stands around them say it.
+_HOSTS: Final = ("host", "hostname", "node", "nodename", "system", "computer")
+_HOST_NAME: Final = compile_re(r"[A-Za-z][\w.-]{1,127}")
 # Of what stands around a list, the words that its records are of.
 _CONTEXT: Final = frozenset({"component", "hostname", "host", "node", "nodeName", "machine"})
 
@@ -408,8 +411,12 @@ def _list_in(one: _Record, key: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _format_redfish_row(one: _Record) -> str:
-    """A log entry of a controller, as a row of its event list."""
+def _format_redfish_row(one: _Record, around: _Record) -> str:
+    """A log entry of a controller, as a row of its event list, of the system that it or what stands
+    ``around`` it names.
+    """
+    told = {name.lower(): _normalize_text(each) for name, each in {**around, **one}.items()}
+    host = next((told[name] for name in _HOSTS if _HOST_NAME.fullmatch(told.get(name, ""))), "")
     args = [_normalize_text(arg) for arg in _list_in(one, "MessageArgs") if isinstance(arg, str)]
     message = _normalize_text(one.get("Message"))
     message = " ".join([message, *(arg for arg in args if arg and arg not in message)])
@@ -418,13 +425,14 @@ def _format_redfish_row(one: _Record) -> str:
     )
     of = _normalize_text(origin.get("@odata.id")).rstrip("/").rpartition("/")[2]
     ended = one.get("Resolved") is True or one.get("EntryCode") in ("Deassert", "Deasserted")
-    return format_event_row(
+    row = format_event_row(
         _normalize_text(one.get("Created")) or _normalize_text(one.get("EventTimestamp")),
         _normalize_text(one.get("SensorType")) or _normalize_text(one.get("Name")) or of,
         message,
         _normalize_text(one.get("Severity")) or _normalize_text(one.get("MessageSeverity")),
         ended=ended,
     )
+    return f"{host}: {row}" if host else row
 
 
 # Objects of Kubernetes, and entries of a controller's event log; their times have zones.

@@ -6,6 +6,7 @@ glued behind them.
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from triage.domain.evidence import Stamp
@@ -19,7 +20,7 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 _MESSAGES: Final = (
     "MESSAGE", "message", "msg", "log", "textPayload", "jsonPayload", "text", "line",
     "SyslogMessage", "Message", "_raw", "body", "content", "note",
-    "comment",
+    "comment", "_msg",
     # What stands around the record that a store of logs or a desk gives back.
     "_source", "result", "attributes", "fields", "incident",
 )  # fmt: skip
@@ -31,20 +32,21 @@ _TIMES: Final = (
     "created_at", "occurredAt", "startTime", "Created", "EventTimestamp", "date_happened",
     "created", "timeUnixNano", "observedTimeUnixNano",
 )  # fmt: skip
+# Without case, and without what parts their words.
 _HOSTS: Final = (
-    "_HOSTNAME", "hostname", "host", "node", "node_name", "nodename", "instance", "HostName",
-    "Computer", "host_name", "nodeName", "machine", "machineName",
-    "compute.googleapis.com/resource_name", "host.name", "k8s.node.name", "host.hostname",
+    "hostname", "host", "node", "nodename", "instance", "computer", "machine", "machinename",
+    "computegoogleapiscom/resourcename", "k8snodename", "hosthostname",
 )  # fmt: skip
+_PARTS_WORDS: Final = str.maketrans("", "", "_.-")
 # Objects beside a message that say where it was written.
 _PLACES: Final = ("labels", "stream", "resource", "kubernetes", "host", "agent", "source")
 # What names the program that wrote it, or the facility.
 _PROGRAMS: Final = (
     "_TRANSPORT", "SYSLOG_IDENTIFIER", "syslog_identifier", "identifier", "ident", "transport",
-    "unit", "ProcessName", "Facility", "facility", "appname", "app_name", "program",
+    "unit", "ProcessName", "Facility", "facility", "appname", "app_name", "program", "app",
 )  # fmt: skip
 _HAS_MESSAGE: Final = compile_re(
-    r'"(?:MESSAGE|[mM]essage|msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body|content|note|comment'
+    r'"(?:MESSAGE|[mM]essage|_?msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body|content|note|comment'
     rf'|{"|".join(TITLES)})"\s{{0,8}}:'
 )
 # "@t", "lastTimestamp", "detected_at": how programs call a time that is none of :data:`_TIMES`.
@@ -200,7 +202,7 @@ def _list_inner_messages(value: Any, depth: int = 0) -> list[str]:
     for one in value:
         if isinstance(one, dict):
             said = next((one[key] for key in _WORDS if isinstance(one.get(key), str)), None)
-            node = next((one[key] for key in _HOSTS if isinstance(one.get(key), str)), None)
+            node = _find_host(one)
             of = "" if node is None else f"{_NODE_OF}{node})"
             found += [] if said is None else [said + of]
         if isinstance(one, dict | list) and len(found) < _MOST_INNER:
@@ -215,8 +217,7 @@ _UNITS: Final = ("unit", "systemd_unit", "syslog_identifier", "app", "service_na
 def take_labels(envelope: Envelope, match: "re.Match[str]") -> bool:
     """Take who wrote a line from the labels that a store of logs prints before it."""
     labels = dict(_LABEL.findall(match["json"] or match["logfmt"]))
-    known = (*_HOSTS, *_PROGRAMS, *_UNITS)
-    if not any(name in labels for name in known):
+    if _find_host(labels) is None and not any(name in labels for name in (*_PROGRAMS, *_UNITS)):
         return False
     envelope.pos = match.end()
     _take_object_fields(envelope, labels)
@@ -287,6 +288,9 @@ def _take_object_fields(envelope: Envelope, value: dict[str, Any]) -> None:
                 name = inner.get("name")  # a host's own name is the host's
             facts = labels if isinstance(labels, dict) else {}
             _take_writer(envelope, {**inner, **facts, "node": name})
+    stream = value.get("_stream")  # of VictoriaLogs: {app="kernel",hostname="gpu-17"}
+    if isinstance(stream, str):
+        _take_writer(envelope, dict(_LABEL.findall(stream)))
     if not envelope.kernel and isinstance(value.get("SYSLOG_IDENTIFIER"), str):
         envelope.program = envelope.program or value["SYSLOG_IDENTIFIER"][:80]
     for name, keys in (
@@ -316,16 +320,22 @@ def _read_object_time(value: dict[str, Any]) -> Stamp | None:
 
 def _take_writer(envelope: Envelope, value: dict[str, Any]) -> None:
     """The host that an object names, and whether a kernel wrote."""
-    for key in _HOSTS:
-        name = value.get(key)
-        if isinstance(name, str) and 0 < len(name) <= 253 and " " not in name:
-            envelope.host(name)
-            break
+    envelope.host(_find_host(value))
     if any(value.get(key) in ("kernel", "kern") for key in _PROGRAMS):
         envelope.kernel = True
     unit = value.get("unit")
     if isinstance(unit, str) and not envelope.kernel and classify_owner(unit) is Whose.SERVICE:
         envelope.program = envelope.program or unit.removesuffix(".service")[:80]
+
+
+def _find_host(value: Mapping[str, Any]) -> str | None:
+    """The host that an object names, by the first of :data:`_HOSTS`."""
+    names = {
+        key.translate(_PARTS_WORDS).lower(): one
+        for key, one in value.items()
+        if isinstance(one, str) and 0 < len(one) <= 253 and " " not in one
+    }
+    return next((names[key] for key in _HOSTS if key in names), None)
 
 
 def _number_text(value: Any) -> int | None:
