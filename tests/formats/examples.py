@@ -43,7 +43,9 @@ EXAMPLES = {
     "pod_description": "Name:         w-1\nNamespace:    ml\nNode:         gpu-17/10.0.0.12\n",
     "sel_verbose": printed("ipmitool_sel", "fail-verbose"),
     "sel_list": "2,03/14/2026,02:39:11 UTC,Power Supply PSU3,Power Supply AC lost,Asserted\n",
-    "field_blocks": "Record:      1\nDate/Time:   03/14/2026 02:39:12\nDescription: Fan 4 failed.\n",
+    "field_blocks": (
+        "Record:      1\nDate/Time:   03/14/2026 02:39:12\nDescription: Fan 4 failed.\n"
+    ),
     "notes": "## Fuse of gpu-17\nopened: 2026-03-14 02:39\n\nIts supply smelled burnt.\n",
     "log": JOB,
 }

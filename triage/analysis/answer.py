@@ -152,19 +152,18 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         ahead_ns=dated.ahead_of_rank,
     )
     ours = [row for row in dated.evidence if row.node not in strange]
-    last = progress.last if progress is not None else None
     looked = _find_nodes_seen_alive(looks, beside.looks, dated.logs.files)
-    stop = find_stop(signs, ours, facts, at, last, looked)
+    stop = find_stop(signs, ours, facts, at, None if progress is None else progress.last, looked)
     watchdogs: tuple[GroupPositions, ...] = ()
     if all(claim.is_gap for claim in of_dumps):
         # What records show of the ranks says more than what their watchdogs print.
         watchdogs = tuple(find_positions(ours, looks.world_size or dated.fleet.world_size))
         findings = (*findings, *find_watchdog_claims(watchdogs))
     rows, moved = align_to_stop(dated.evidence, stop)
-    ours = mark_other_processes([row for row in rows if row.node not in strange], dated.fleet)
+    ours = weaken_untied([row for row in rows if row.node not in strange], facts, dated.fleet)
+    ours = mark_other_processes(ours, dated.fleet)
     ours, not_its_gpus = mark_other_gpus(ours, facts, dated.fleet)
     ours = tell_lost_gpus(judge_reports(ours, stop, dated.fleet), stop)
-    ours = weaken_untied(ours, facts, dated.fleet)
     topology = JobTopology(dated.fleet, nodes, facts.leaf_switch)
     slower = None if progress is None else progress.slowed
     measured = make_telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology, slower)

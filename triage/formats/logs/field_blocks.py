@@ -25,8 +25,8 @@ _HEAD_CHARACTERS: Final = 8 << 10
 _LEAST_SHARE: Final = 0.6
 # "Info?" is how Icinga's mails print it.
 _FIELD: Final = compile_re(
-    r"[ \t]{0,8}(?:[-*] )?(?P<name>[A-Za-z][A-Za-z /_.#-]{0,40}?)[ \t]*[:=?](?:[ \t]+(?P<value>\S.*?))?"
-    r"[ \t\r]*"
+    r"[ \t]{0,8}(?:[-*] )?(?P<name>[A-Za-z][A-Za-z /_.#-]{0,40}?)[ \t]*[:=?]"
+    r"(?:[ \t]+(?P<value>\S.*?))?[ \t\r]*"
 )
 _RULE: Final = compile_re(r"[ \t]*[-*_=~+#|]{3,}[ \t\r]*")
 _NUMBER: Final = frozenset(("record", "seqnumber", "record id", "entry", "number"))

@@ -97,14 +97,27 @@ _OTHER_NAMES: Final = {
     "gpus_per_host": "gpus_per_node",
     "started": "started_at",
     "start": "started_at",
+    "exit_status": "exit_code",
+    "end": "failed_at",
+    "ended": "failed_at",
+    "ended_at": "failed_at",
 }
+_FAILED: Final = frozenset(
+    {"failed", "error", "crashed", "aborted", "node_fail", "out_of_memory", "killed", "timeout"}
+)
 
 
 def _rename_fields(value: dict[str, Any]) -> dict[str, Any]:
-    """The object with our names for the fields that it gives under another one alone."""
+    """The object with our names for the fields that it gives under another one alone. When it
+    ended is when it failed only where it says that it did.
+    """
     others = {
         own: value[other]
         for other, own in _OTHER_NAMES.items()
         if other in value and value.get(own) is None
     }
+    state = str(value.get("state") or value.get("status") or "").lower()
+    has_failed = state in _FAILED or {**others, **value}.get("exit_code") not in (0, None)
+    if not has_failed and "failed_at" not in value:
+        others.pop("failed_at", None)
     return {**value, **others}
