@@ -31,6 +31,7 @@ from triage.formats.live import LIVE
 from triage.formats.logs.bug_report import BugReport
 from triage.formats.logs.controller_lists import EVENT_TABLE
 from triage.formats.logs.field_blocks import FIELD_BLOCKS
+from triage.formats.logs.host_table import HOST_TABLE
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import HOST_NAME, LOG
@@ -77,6 +78,7 @@ STREAMS: Final[tuple[StreamFormat, ...]] = (
     JSON_DOCUMENT,
     YAML_DOCUMENT,
     EVENT_TABLE,
+    HOST_TABLE,
     POD_DESCRIPTION,
     SEL_VERBOSE,
     SEL_LIST,
