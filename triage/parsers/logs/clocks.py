@@ -227,6 +227,9 @@ def _find_zone(
             zone = 0
     else:
         why = "by when they report the stop"
+    if zone is None and kind is LogKind.JOB:
+        zone = _choose_zone_of_kernels(kind_of, rows_of, reader, anchors)
+        why = "as kernel logs print it, whose errors are then of its end"
     if zone is not None and abs(zone) >= _LEAST_ZONE_NS:
         what = "job logs" if kind is LogKind.JOB else "kernel logs"
         notes.append(f"times without a zone in {what} are taken for UTC{_format_zone(zone)}, {why}")
@@ -296,6 +299,38 @@ def _vote_zone(
     return _find_nearest_zone(apart) or next(
         (zone for one in still if (zone := _find_nearest_zone(one))), None
     )
+
+
+def _choose_zone_of_kernels(
+    kind_of: Mapping[str, LogKind],
+    rows_of: Mapping[str, Sequence[Evidence]],
+    reader: Wall,
+    anchors: Anchors,
+) -> int | None:
+    """The one zone that kernel logs print, where with it more of what they tell, and the end by
+    ``job.json``, is of the end of the job logs than with UTC.
+    """
+    failing = (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
+    ends: dict[str, int] = {}
+    told: list[int] = []
+    printed: set[int] = set()
+    for name, rows in rows_of.items():
+        for row in rows:
+            read = reader(row.last_stamp) or reader(row.stamp)
+            if read is None or row.role not in failing or row.is_mild:
+                continue
+            if kind_of[name] is LogKind.JOB and _is_bare(row.stamp):
+                ends[name] = max(read[0], ends.get(name, read[0]))
+            elif kind_of[name] is LogKind.KERNEL and row.stamp.zone_s is not None:
+                printed.add(row.stamp.zone_s)
+                told.append(read[0])
+    if len(printed) != 1 or not ends:
+        return None
+    zone, window = printed.pop() * SECOND_NS, 15 * MINUTE_NS
+    told += [] if anchors.failed_at_ns is None else [anchors.failed_at_ns]
+    with_zone = sum(any(abs(end - zone - ns) <= window for end in ends.values()) for ns in told)
+    as_utc = sum(any(abs(end - ns) <= window for end in ends.values()) for ns in told)
+    return zone if with_zone > as_utc else None
 
 
 def _choose_zone_of_job(
