@@ -125,11 +125,12 @@ def read_vendor(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     entry = get_xid(int(driver["code"])) if driver is not None else None
     if entry is not None:
         return _read_driver_event(entry, words, part.gpu, fields)
-    if category in (None, Category.HOST_MAINTENANCE) and _BOARD_WORDS.search(words):
+    unsaid = (None, Category.HOST_MAINTENANCE)
+    if category in (*unsaid, Category.NETWORK) and _BOARD_WORDS.search(words):
         category, also = Category.CHASSIS, (Category.IO_BOARD,)
-    elif category in (None, Category.HOST_MAINTENANCE, Category.GPU) and _BUS_WORDS.search(words):
+    elif category in (*unsaid, Category.GPU) and _BUS_WORDS.search(words):
         category, also = Category.IO_BOARD, (Category.CHASSIS, Category.GPU)
-    elif category in (None, Category.HOST_MAINTENANCE) and _HEAT_WORDS.search(words):
+    elif category in unsaid and _HEAT_WORDS.search(words):
         category, also = Category.CHASSIS, (Category.POWER,)
     elif category is Category.HOST_MAINTENANCE:
         category = None
