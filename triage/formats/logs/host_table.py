@@ -13,7 +13,6 @@ again and again, holds them up. Each such node becomes a line.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from os.path import commonprefix
 from statistics import median
 from typing import Final
 
@@ -25,7 +24,7 @@ _HEAD_CHARACTERS: Final = 8 << 10
 _LEAST_NODES: Final = 3
 _LEAST_ROWS: Final = 3
 _MOST_COLUMNS: Final = 24
-_LEAST_PREFIX: Final = 4
+_PREFIX: Final = 4
 # So many times as long as the median of the others takes nobody by chance.
 _LONGER: Final = 1.4
 # ... in this share of the moments that the table tells of.
@@ -86,9 +85,9 @@ def _read_moments(text: str) -> list[_Moment]:
             one = moments.setdefault(key, _Moment(offset, at or heading))
             # Of a table in blanks the heading names the columns of numbers, or all of them.
             shift = len(cells) - len(names)
-            for k in numbers:
+            for k, number in numbers.items():
                 name = names[k - shift] if 0 <= k - shift < len(names) else ""
-                one.values[name][cells[host]] = float(numbers[k])
+                one.values[name][cells[host]] = float(number)
         elif cells:
             names = _name_columns(line)
             told = _TIME.search(line)
@@ -101,7 +100,7 @@ def _read_moments(text: str) -> list[_Moment]:
 def _are_sisters(hosts: Set[str]) -> bool:
     """Whether names are those of nodes: alike but for numbers, or by how all of them begin."""
     forms = {_DIGITS.sub("0", host) for host in hosts}
-    return len(forms) == 1 or len(commonprefix(list(hosts))) >= _LEAST_PREFIX
+    return len(forms) == 1 or len({host[:_PREFIX] for host in hosts}) == 1
 
 
 def _find_odd_nodes(moments: Sequence[_Moment]) -> Iterator[tuple[str, str, float, float]]:
@@ -148,9 +147,8 @@ def _is_host_table(text: str) -> bool:
     columns = [(column, one) for one in moments for column in one.values]
     lines = sum(1 for line in head.split("\n") if line.strip())
     rows = sum(max(map(len, one.values.values())) for one in moments)
-    return (
-        rows >= max(_LEAST_ROWS, 0.8 * (lines - len(moments)))
-        and any(_OF_WORK.search(column) and _is_of_time(column, one) for column, one in columns)
+    return rows >= max(_LEAST_ROWS, 0.8 * (lines - len(moments))) and any(
+        _OF_WORK.search(column) and _is_of_time(column, one) for column, one in columns
     )
 
 

@@ -1,0 +1,155 @@
+"""Records of a field a line, tables of tickets, and tables of times by node as lines of a log."""
+
+import json
+
+import pytest
+
+from triage.formats.format import Head
+from triage.formats.logs.controller_lists import EVENT_TABLE
+from triage.formats.logs.documents import convert_document_to_lines
+from triage.formats.logs.field_blocks import FIELD_BLOCKS
+from triage.formats.logs.host_table import HOST_TABLE
+from triage.parsers.logs.envelope import read_envelope
+
+ICINGA = """***** Icinga 2 Service Monitoring on mon1 *****
+
+==> {service} on {node} is {state}! <==
+
+Info?    {info}
+
+When?    2026-03-17 19:09:19 -0400
+Service? {service}
+Host?    {node}
+
+"""
+ZABBIX = """{head} at 09:46:52 on 2026.05.22
+Problem name: {name}
+Host: {node}
+Severity: High
+Original problem ID: 5638907
+
+"""
+
+
+def lines_of(text: str) -> list[str]:
+    assert FIELD_BLOCKS.claims(Head(text.encode()))
+    return [
+        line for line in (convert_document_to_lines(text, FIELD_BLOCKS) or "").split("\n") if line
+    ]
+
+
+def test_a_notice_of_a_monitor_is_one_line_of_its_node_and_time() -> None:
+    text = ICINGA.format(service="nodediag", node="n7", state="CRITICAL", info="GPU 3 is lost") * 2
+
+    assert [json.loads(line) for line in lines_of(text)] == [
+        {"time": "2026-03-17 19:09:19 -0400", "node": "n7", "message": "nodediag: GPU 3 is lost"}
+    ] * 2
+
+
+def test_what_has_ended_is_no_line() -> None:
+    began = ZABBIX.format(head="Problem started", name="GPU 5 lost", node="n7")
+    ended = ZABBIX.format(head="Resolved in 9m", name="GPU 5 lost", node="n7")
+
+    assert [json.loads(line) for line in lines_of(began + ended)] == [
+        {"time": "2026-05-22 09:46:52", "node": "n7", "message": "GPU 5 lost"}
+    ]
+
+
+def test_an_event_of_a_controller_is_a_row_of_its_list() -> None:
+    text = "".join(
+        f"[n{k}] Event {k}:\n  Created: 2026-01-16T21:47:26Z\n  Severity: Critical\n"
+        "  Class: Environment\n  Message: System Fan Failure (Fan 4)\n"
+        for k in (7, 8)
+    )
+
+    assert lines_of(text)[0] == (
+        "n7: 1 | 01/16/2026 | 21:47:26 UTC |  | System Fan Failure (Fan 4) | Asserted |"
+        " severity critical"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: job\nnodes: 4\nhost: n1\nmessage: hello\n",
+        "Host: n1\nUser: ops\n\nHost: n2\nUser: ops\n",
+        "2026-01-01 00:00:00 step: 1\n" * 9,
+    ],
+)
+def test_settings_and_logs_are_no_records(text: str) -> None:
+    assert not FIELD_BLOCKS.claims(Head(text.encode()))
+
+
+TICKETS = """"number","opened_at","short_description","cmdb_ci","state","close_notes"
+"INC01","26-09-2025 02:45:27","n7: PSU2 input lost","n7","Closed","Cord reseated,
+redundancy regained."
+"INC02","13-10-2025 02:17:35","n8: fan tray degraded","n8","Work in Progress",""
+"""
+
+
+def test_a_closed_ticket_says_nothing_and_an_open_one_when_and_of_what() -> None:
+    assert EVENT_TABLE.claims(Head(TICKETS.encode()))
+    text = convert_document_to_lines(TICKETS, EVENT_TABLE) or ""
+    closed, still_open = [read_envelope(line) for line in text.split("\n") if line]
+
+    assert closed.text == ""
+    assert (still_open.node, still_open.text) == ("n8", "n8: fan tray degraded")
+    assert still_open.stamp.wall_ns == 1_760_321_855_000_000_000
+
+
+def table(slow: str, factor: float, moments: int = 3) -> str:
+    rows = ["time,node,compute_s_p50,exposed_comm_s_p50"]
+    for minute in range(moments):
+        for k in range(4):
+            longer = factor if f"n{k}" == slow else 1.0
+            rows.append(f"2026-05-06T03:{minute:02}:00Z,n{k},{5.9 * longer + k / 100:.3f},8.2")
+    return "\n".join(rows) + "\n"
+
+
+def odd_lines(text: str) -> list[str]:
+    return [
+        line for line in (convert_document_to_lines(text, HOST_TABLE) or "").split("\n") if line
+    ]
+
+
+def test_the_node_whose_step_takes_longer_again_and_again_is_a_line() -> None:
+    text = table("n2", 2.0)
+
+    assert HOST_TABLE.claims(Head(text.encode()))
+    (line,) = odd_lines(text)
+    assert json.loads(line) == {
+        "time": "2026-05-06T03:02:00Z",
+        "node": "n2",
+        "message": "step times by node: compute_s_p50 of n2 11.82, median of all nodes 5.92",
+    }
+
+
+def test_alike_nodes_and_one_long_step_are_none() -> None:
+    once = table("n2", 1.0, 7) + table("n2", 2.0, 1).partition("\n")[2].replace("03:00", "03:07")
+
+    assert odd_lines(table("n2", 1.2)) == []
+    assert odd_lines(once) == []
+
+
+def test_who_waits_long_is_not_slow() -> None:
+    text = table("n2", 2.0).replace("compute_s_p50", "wait_for_data_s")
+
+    assert odd_lines(text) == []
+
+
+def test_columns_in_blanks_are_named_by_the_heading() -> None:
+    rows = "".join(
+        f"n{k}   10.1   {9000 if k == 3 else 1500}   2987.5   5325.5\n" for k in range(5)
+    )
+    head = "== 2026-03-17 14:28:14 step timers, per node (ms):  host  data  fwd-compute  wait\n"
+
+    (line,) = odd_lines(head + rows)
+    assert "n3" in json.loads(line)["node"]
+
+
+def test_a_table_of_memory_is_no_table_of_times() -> None:
+    text = "time,node,used_gb,free_gb\n" + "".join(
+        f"2026-05-06T03:00:00Z,n{k},{10 * k},5\n" for k in range(4)
+    )
+
+    assert not HOST_TABLE.claims(Head(text.encode()))
