@@ -7,9 +7,10 @@
 """
 
 import csv
+import json
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from triage.domain.patterns import compile_re
 from triage.formats.logs.documents import DocumentFormat, format_line_about
@@ -74,11 +75,24 @@ def _iterate_table_rows(text: str) -> Iterator[tuple[int, str]]:
             # What has a title is an alert or a ticket, with a state.
             titled = names[index["words"] or 0] in TITLES
             said = "" if titled else cell["words"]
-            more = {name: one for name, one in zip(names, cells, strict=False) if one and titled}
+            more: dict[str, Any] = {}
+            if titled:
+                more = {name: one for name, one in zip(names, cells, strict=False) if one}
+            elif cell["labels"]:
+                more = {"labels": _read_labels(cell["labels"])}
             yield len(head) + 1 + offset, format_line_about(at, cell["host"], said, more)
         elif cell["words"]:
             row = format_event_row(at, cell["sensor"], cell["words"], cell["severity"])
             yield len(head) + 1 + offset, f"{cell['host']}: {row}" if cell["host"] else row
+
+
+def _read_labels(cell: str) -> dict[str, Any]:
+    """The labels of a stream as Grafana exports them: ``{"pod": "llm-0", "node": "gpu-17"}``."""
+    try:
+        found = json.loads(cell)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _iterate_whole_rows(text: str, delimiter: str) -> Iterator[tuple[int, str]]:
@@ -127,6 +141,7 @@ def _map_table_columns(
         "sensor": of(_SENSOR_COLUMNS),
         "severity": of(_SEVERITY_COLUMNS),
         "host": of(_HOST_COLUMNS),
+        "labels": of(("labels",)),
     }
     if index["time"] is None or index["words"] is None:
         return None
@@ -134,7 +149,7 @@ def _map_table_columns(
     # a search in a store of logs the host that wrote.
     told = index["sensor"] is not None or index["severity"] is not None
     if not (told and _OF_A_CONTROLLER & {*names}):
-        if index["host"] is None:
+        if index["host"] is index["labels"] is None:
             return None
         index["sensor"] = index["severity"] = None
     fields = [one.replace(" ", "_") for one in names]

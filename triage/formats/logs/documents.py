@@ -7,7 +7,7 @@ know. A document is held whole while it is read, so its size is bounded.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from triage.domain.evidence import BY_PEOPLE
 from triage.formats.format import Head, ReadLines
@@ -79,7 +79,7 @@ def _convert_stream_to_lines(stream: LogStream, document: DocumentFormat) -> Log
     return found
 
 
-def format_line_about(at: str, of: str, text: str, more: Mapping[str, str] = {}) -> str:
+def format_line_about(at: str, of: str, text: str, more: Mapping[str, Any] = {}) -> str:
     """A line about a node or a pod: what names no node itself is about this one.
 
     ``more`` are other fields of the record.

@@ -28,6 +28,7 @@ from triage.parsers.logs.join import Mask, Outcome
 from triage.parsers.logs.layout import Layout, detect_layout, find_node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.mask import collapse_key
+from triage.parsers.logs.newest_first import read_oldest_first
 from triage.parsers.logs.progress.collect import Collector
 from triage.parsers.logs.rows import (
     add_last_line,
@@ -134,6 +135,7 @@ class LineReader:
         if not hasattr(self.local, "tables"):
             self.local.tables = scan.Tables()
             self.local.buffer = bytearray(self.bounds.chunk + self.bounds.ahead)
+        stream = read_oldest_first(stream)
         return LogReader(self, stream, self.local.tables, self.local.buffer).read()
 
 
