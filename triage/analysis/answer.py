@@ -152,6 +152,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         ahead_ns=dated.ahead_of_rank,
     )
     ours = [row for row in dated.evidence if row.node not in strange]
+    ours = weaken_untied(ours, facts, dated.fleet)
     looked = _find_nodes_seen_alive(looks, beside.looks, dated.logs.files)
     stop = find_stop(signs, ours, facts, at, None if progress is None else progress.last, looked)
     watchdogs: tuple[GroupPositions, ...] = ()

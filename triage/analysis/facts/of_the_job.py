@@ -215,6 +215,7 @@ def weaken_untied(evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement)
 
     Without a list of the job's nodes, those are tied to it that its ranks sit on and that its
     processes speak on; a log that lies in a folder of its node was collected because of the job.
+    What a scheduler tells of another node than those does not stop it.
     """
     if facts.nodes or facts.rank_to_node:
         return list(evidence)
@@ -223,12 +224,15 @@ def weaken_untied(evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement)
         for row in evidence
         if is_by_process(row) and Trait.NOT_THE_JOB not in row.traits and row.node is not None
     }
-    return [
-        replace(row, weak=True)
-        if HOST_AMONG_SEVERAL in row.fields and row.node is not None and row.node not in tied
-        else row
-        for row in evidence
-    ]
+    kept = []
+    for row in evidence:
+        if row.node is not None and row.node not in tied:
+            if tied and row.kind is Kind.SCHEDULER:
+                row = replace(row, role=EvidenceRole.ADVICE, weak=True)
+            elif HOST_AMONG_SEVERAL in row.fields:
+                row = replace(row, weak=True)
+        kept.append(row)
+    return kept
 
 
 # Drivers whose addresses are GPUs'; a switch has one, too.

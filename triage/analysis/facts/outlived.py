@@ -184,7 +184,7 @@ def mark_outlived(
         elif ended_well:
             told_well.append(row)
             kept.append(_mark_row_outlived(row))
-        elif row.category not in _NOT_OVER and (
+        elif not _is_to_come(row) and (
             _did_go_on_after(last, track)
             or clock.is_well_before(row, clock.moved_ns)
             or (Trait.AT_START in row.traits and clock.moved_ns is not None)
@@ -313,6 +313,11 @@ def _may_be_outlived(row: Evidence) -> bool:
     if row.role not in FAILING or is_condition(row) or Trait.OF_A_REPORT in row.traits:
         return False
     return is_by_process(row) or (row.kind is Kind.XID and row.code in OF_A_PROCESS)
+
+
+def _is_to_come(row: Evidence) -> bool:
+    """Whether it may be true of a later time too; a node that goes away goes when it is said."""
+    return row.category in _NOT_OVER and Trait.ROOT_WHEN_ALONE not in row.traits
 
 
 def _did_go_on_after(row: Evidence, track: Track | None) -> bool:
