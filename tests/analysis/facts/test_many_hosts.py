@@ -172,3 +172,30 @@ def test_a_job_file_of_another_launcher(others: dict[str, Any], own: tuple[str, 
 
     assert problem is None
     assert getattr(job, own[0]) == own[1]
+
+
+def test_a_node_beside_the_job_that_goes_away_stops_nothing(tmp_path: Path) -> None:
+    event = {
+        "kind": "Event", "type": "Warning", "reason": "NodeNotReady",
+        "message": "Node xq9 status is now: NodeNotReady",
+        "involvedObject": {"kind": "Node", "name": "xq9"}, "lastTimestamp": f"{DAY}T09:59:00Z",
+    }  # fmt: skip
+    files = {
+        "job.log": [*SEATS, *steps(), *traceback(5, "ValueError: no such column")],
+        "events.json": json.dumps({"kind": "List", "items": [event]}, indent=1).split("\n"),
+    }
+    wire = said(tmp_path, files, None)
+
+    assert wire["verdict"]["category"] == "software_user"
+    assert all(one["node"] != "xq9" for one in wire["suspects"])
+
+
+def test_pods_of_a_job_are_labels_whatever_their_part_of_it_is_called(tmp_path: Path) -> None:
+    error = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.32 GiB."
+    pods = ["llm-7b-e9d4-master-0", *(f"llm-7b-e9d4-worker-{k}" for k in range(5))]
+    log = [f"{pods[0]} trainer [rank0]: {line}" for line in steps()]
+    log += [f"{pod} trainer Exception ignored in: <function f at 0x7f>" for pod in pods]
+    log += [f"{pods[3]} trainer [rank9]: {line}" for line in traceback(None, error)]
+    wire = said(tmp_path, {"stern.log": log}, facts())
+
+    assert wire["verdict"]["category"] == "gpu_oom"

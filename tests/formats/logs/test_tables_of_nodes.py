@@ -9,6 +9,7 @@ from triage.formats.logs.controller_lists import EVENT_TABLE
 from triage.formats.logs.documents import convert_document_to_lines
 from triage.formats.logs.field_blocks import FIELD_BLOCKS
 from triage.formats.logs.host_table import HOST_TABLE
+from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.parsers.logs.envelope import read_envelope
 
 ICINGA = """***** Icinga 2 Service Monitoring on mon1 *****
@@ -153,3 +154,74 @@ def test_a_table_of_memory_is_no_table_of_times() -> None:
     )
 
     assert not HOST_TABLE.claims(Head(text.encode()))
+
+
+GRAFANA = (
+    '"labels","Time","Line","tsNs","id"\n'
+    '"{""pod"": ""llm-0"", ""node_name"": ""n7""}","2026-07-18 18:57:28.396",'
+    '"[rank3]: lost","1","a"\n'
+)
+
+
+def test_grafana_s_export_keeps_the_labels_of_a_line() -> None:
+    assert EVENT_TABLE.claims(Head(GRAFANA.encode()))
+    (line,) = [
+        one for one in (convert_document_to_lines(GRAFANA, EVENT_TABLE) or "").split("\n") if one
+    ]
+    envelope = read_envelope(line)
+
+    assert (envelope.node, envelope.rank, envelope.text) == ("n7", 3, "lost")
+
+
+NOTICES = {
+    "compute engine": {
+        "operationType": "compute.instances.hostError",
+        "insertTime": "2026-08-20T15:37:27Z",
+        "user": "system@google.com",
+        "description": "Host lost the output of PSU 4.",
+        "targetLinks": ["https://compute.example/v1/projects/ml/zones/a/instances/n7"],
+    },
+    "resource health": {
+        "properties": {
+            "title": "Processor fault",
+            "summary": "Host lost the output of PSU 4.",
+            "impactStartTime": "2026-08-20T15:37:27Z",
+            "impact": [{"impactedResource": "n7"}],
+        }
+    },
+    "health": {
+        "successfulSet": [
+            {
+                "event": {"startTime": "2026-08-20T15:37:27Z", "statusCode": "open"},
+                "eventDescription": {"latestDescription": "Host lost the output of PSU 4."},
+                "affectedEntities": [{"tags": {"private-dns-name": "n7"}}],
+            }
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("provider", NOTICES)
+def test_a_provider_s_notice_is_of_the_machine_that_it_names_in_its_depth(provider: str) -> None:
+    text = json.dumps(NOTICES[provider], indent=2)
+    assert JSON_DOCUMENT.claims(Head(text.encode()))
+    (line,) = [
+        one for one in (convert_document_to_lines(text, JSON_DOCUMENT) or "").split("\n") if one
+    ]
+
+    assert (json.loads(line)["node"], json.loads(line)["time"]) == ("n7", "2026-08-20T15:37:27Z")
+    assert "n7: " in json.loads(line)["message"]
+    assert "Host lost the output of PSU 4." in json.loads(line)["message"]
+
+
+def test_a_redfish_log_of_several_hosts_is_read_by_host() -> None:
+    entry = {
+        "EntryType": "Event", "Created": "2026-01-29T08:44:22Z", "Severity": "Critical",
+        "Message": "Power supply PSU2 failed.", "MessageId": "Platform.1.0.PowerSupplyFailure",
+    }  # fmt: skip
+    text = json.dumps([{"Host": host, "Members": [entry]} for host in ("n7", "n8")], indent=1)
+    lines = [
+        one for one in (convert_document_to_lines(text, JSON_DOCUMENT) or "").split("\n") if one
+    ]
+
+    assert [line.partition(":")[0] for line in lines] == ["n7", "n8"]

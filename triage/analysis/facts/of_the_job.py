@@ -5,7 +5,7 @@ ended in order tears down what its processes held.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
@@ -210,15 +210,19 @@ def find_strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str]
     return frozenset(strange), [f"{who} {shown}: what their logs say is not held against anybody"]
 
 
-def weaken_untied(evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement) -> list[Evidence]:
-    """The rows, weak where a log of many hosts tells them of a node that nothing ties to the job.
+def weaken_untied(
+    evidence: Iterable[Evidence], facts: Job, fleet: JobPlacement, strange: Set[str]
+) -> list[Evidence]:
+    """The rows that are of none of the ``strange`` nodes, weak where a log of many hosts tells them
+    of a node that nothing ties to the job.
 
     Without a list of the job's nodes, those are tied to it that its ranks sit on and that its
     processes speak on; a log that lies in a folder of its node was collected because of the job.
     What a scheduler tells of another node than those does not stop it.
     """
+    evidence = [row for row in evidence if row.node not in strange]
     if facts.nodes or facts.rank_to_node:
-        return list(evidence)
+        return evidence
     tied = fleet.seated | {
         row.node
         for row in evidence

@@ -14,6 +14,7 @@ some tool, a catalogue or a page of advice: it quotes lines of logs, and is none
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, TypeGuard
 
@@ -22,7 +23,7 @@ from triage.formats.logs.alerts import compose_alert, iterate_node_labels, keep_
 from triage.formats.logs.controller_lists import format_event_row
 from triage.formats.logs.documents import DocumentFormat, format_line_about
 from triage.formats.logs.pod_description import describe_end
-from triage.parsers.logs.record_words import BODIES, TITLES
+from triage.parsers.logs.record_words import BODIES, TITLES, is_over, join_texts
 from triage.signatures.scheduler.node_names import SHOULD_HOLD
 
 # The members of a document that are its records, whatever stands in them.
@@ -279,10 +280,51 @@ def iterate_object_lines(
         yield _format_alert(one)
     elif "EntryType" in one or ("MessageId" in one and not _WHEN_MADE.isdisjoint(one)):
         yield _format_redfish_row(one, around)
+    elif notices := _list_notice_lines(one):
+        yield from notices
     else:
         extra = {k: v for k, v in around.items() if k in _CONTEXT and k not in one}
         whole = {**one, **extra}
         yield json.dumps(whole, ensure_ascii=False) if _is_record(whole) else ""
+
+
+# How notices of providers call what they say, of which machines, and since when; at any depth.
+_NOTICE_WORDS: Final = compile_re(r"(?i)description|summary|^(?:title|subject|body|statusMessage)$")
+_NOTICE_HOSTS: Final = compile_re(
+    r"(?i)^(?:nodes?|hosts?|host_?names?|node_?names?|impactedResource|affected_?(?:hosts|nodes)"
+    r"|targetLinks?|resourceName|private-dns-name)$"
+)
+_NOTICE_TIMES: Final = compile_re(r"(?i)^(?:insert|impactStart|start)_?Time$|^opened(?:_?at)?$")
+_MOST_LEAVES: Final = 256
+
+
+def _list_notice_lines(one: _Record) -> list[str]:
+    """A line for each machine that a notice names in its depth; none where it names none there."""
+    leaves = list(islice(_iterate_leaves(one), _MOST_LEAVES))
+    links = (
+        text.rstrip("/").rpartition("/")[2] for name, text in leaves if _NOTICE_HOSTS.match(name)
+    )
+    hosts = dict.fromkeys(link for link in links if _HOST_NAME.fullmatch(link))
+    told = [text for name, text in leaves if _NOTICE_WORDS.search(name)]
+    at = next((text for name, text in leaves if _NOTICE_TIMES.match(name)), "")
+    if not (hosts and told and at) or is_over(one):
+        return []
+    said = join_texts(map(_normalize_text, told))
+    return [
+        format_line_about(at, host, said if host in said else f"{host}: {said}") for host in hosts
+    ]
+
+
+def _iterate_leaves(value: Any, name: str = "", deep: int = 6) -> Iterator[tuple[str, str]]:
+    """(name, text) of each text in an object, those of a list by the list's name."""
+    if isinstance(value, str):
+        yield name, value
+    elif deep and isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _iterate_leaves(each, key, deep - 1)
+    elif deep and isinstance(value, list):
+        for each in value:
+            yield from _iterate_leaves(each, name, deep - 1)
 
 
 # When an entry of a log, or an event that a controller sends, was made.
@@ -452,6 +494,8 @@ def is_of_machines(text: str) -> bool:
 # Whose words the messages of a chat or the comments of a desk are.
 _AUTHORS: Final = compile_re(
     r'"(?:from|user|user_?name|author|sender|posted_by|commenter|real_name)"\s{0,20}:'
+    # ... and a provider's notice of a machine, which says later what it was.
+    r'|"(?:ticket|affectedEntities|impactedResource|targetLinks?)"\s{0,20}:'
 )
 
 

@@ -37,7 +37,7 @@ def _is_newest_first(head: bytes) -> bool:
     """Whether a log begins with its newest lines."""
     lines = [line for line in head.split(b"\n") if line.strip()]
     if len(head) >= HEAD_BYTES:
-        lines.pop()  # it may be cut
+        del lines[-1:]  # it may be cut
     if any(later > one for one, later in pairwise(_list_times(lines[:_FIRST]))):
         return False
     times = _list_times(lines[:: max(1, len(lines) // _SAMPLE)])
