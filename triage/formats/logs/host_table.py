@@ -141,7 +141,8 @@ def _is_host_table(text: str) -> bool:
     head = text[:_HEAD_CHARACTERS]
     if len(text) > len(head):
         head = head[: head.rfind("\n") + 1]
-    if _OF_WORK.search(head[:1000]) is None:
+    first = head.partition("\n")[0]
+    if not (_OF_WORK.search(first) and (_OF_TIME.search(first) or _OF_WAITING.search(first))):
         return False
     moments = _read_moments(head)
     columns = [(column, one) for one in moments for column in one.values]

@@ -7,6 +7,7 @@ from triage.parsers.logs.envelope import clean, read_envelope
 from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
 
 # Of the first lines none may be later than the one above it; of a sample nearly all are earlier.
+_ENDS: Final = 2
 _FIRST: Final = 12
 _SAMPLE: Final = 64
 _LEAST: Final = 5
@@ -38,6 +39,9 @@ def _is_newest_first(head: bytes) -> bool:
     lines = [line for line in head.split(b"\n") if line.strip()]
     if len(head) >= HEAD_BYTES:
         del lines[-1:]  # it may be cut
+    ends = _list_times([*lines[:_ENDS], *lines[-_ENDS:]])
+    if not ends or ends[-1] >= ends[0]:
+        return False
     if any(later > one for one, later in pairwise(_list_times(lines[:_FIRST]))):
         return False
     times = _list_times(lines[:: max(1, len(lines) // _SAMPLE)])
