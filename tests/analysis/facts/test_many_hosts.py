@@ -199,3 +199,22 @@ def test_pods_of_a_job_are_labels_whatever_their_part_of_it_is_called(tmp_path: 
     wire = said(tmp_path, {"stern.log": log}, facts())
 
     assert wire["verdict"]["category"] == "gpu_oom"
+
+
+def test_a_job_whose_table_of_times_names_a_slow_node_is_not_healthy(tmp_path: Path) -> None:
+    table = ["time,node,compute_s,wait_s"]
+    for minute in range(50, 60):
+        for host in HOSTS:
+            took = "13.688,0.383" if host == "cn03" else "5.921,8.244"
+            table.append(f"{DAY}T09:{minute}:00Z,{host},{took}")
+    brake = "GPU 3 of cn03: HW power brake slowdown is active"
+    files = {
+        "job.log": [*SEATS, *steps()],
+        "steps.csv": table,
+        "chat.json": json.dumps([{"user": "ann", "ts": f"{DAY}T11:00:00Z", "text": brake}]).split(
+            "\n"
+        ),
+    }
+    wire = said(tmp_path, files, facts(exit_code=None))
+
+    assert [node for node, _, _ in ended_by(wire)] == ["cn03"]
