@@ -142,7 +142,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     dated = replace(dated, notes=(*dated.notes, *beside.notes, *list_notes(looks)))
     dated = replace(
         dated,
-        evidence=drop_teardown(dated, progress),
+        evidence=weaken_untied(drop_teardown(dated, progress), facts, dated.fleet),
         notes=(*dated.notes, *list_contradictions(dated, progress, facts)),
     )
     strange, strangers = find_strange_nodes(dated, facts)
@@ -151,7 +151,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         all_entered=bool(of_dumps) and not any(claim.ranks for claim in of_dumps),
         ahead_ns=dated.ahead_of_rank,
     )
-    ours = weaken_untied(dated.evidence, facts, dated.fleet, strange)
+    ours = [row for row in dated.evidence if row.node not in strange]
     looked = _find_nodes_seen_alive(looks, beside.looks, dated.logs.files)
     stop = find_stop(signs, ours, facts, at, None if progress is None else progress.last, looked)
     watchdogs: tuple[GroupPositions, ...] = ()
@@ -160,7 +160,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         watchdogs = tuple(find_positions(ours, looks.world_size or dated.fleet.world_size))
         findings = (*findings, *find_watchdog_claims(watchdogs))
     rows, moved = align_to_stop(dated.evidence, stop)
-    ours = mark_other_processes(weaken_untied(rows, facts, dated.fleet, strange), dated.fleet)
+    ours = mark_other_processes([row for row in rows if row.node not in strange], dated.fleet)
     ours, not_its_gpus = mark_other_gpus(ours, facts, dated.fleet)
     ours = tell_lost_gpus(judge_reports(ours, stop, dated.fleet), stop)
     topology = JobTopology(dated.fleet, nodes, facts.leaf_switch)

@@ -73,7 +73,7 @@ def test_what_one_node_after_the_other_complains_of_is_everyday(tmp_path: Path) 
 
 def test_what_all_of_them_lose_at_once_is_an_outage(tmp_path: Path) -> None:
     gone = [lost(host, -3.0 + k / 10, "OST1") for k, host in enumerate(HOSTS)]
-    log = [*SEATS, *steps(), "OSError: [Errno 5] Input/output error: '/work/data/shard-7'"]
+    log = [*SEATS, *steps(), "OSError: [Errno 5] Input/output error: '/scratch/data/shard-7'"]
     wire = said(tmp_path, {"job.log": log, "all/syslog": merged(*gone)}, facts())
 
     assert wire["verdict"]["category"] == "storage"

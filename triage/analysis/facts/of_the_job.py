@@ -5,7 +5,7 @@ ended in order tears down what its processes held.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -211,18 +211,16 @@ def find_strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str]
 
 
 def weaken_untied(
-    evidence: Iterable[Evidence], facts: Job, fleet: JobPlacement, strange: Set[str]
-) -> list[Evidence]:
-    """The rows that are of none of the ``strange`` nodes, weak where a log of many hosts tells them
-    of a node that nothing ties to the job.
+    evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement
+) -> tuple[Evidence, ...]:
+    """The rows, weak where a log of many hosts tells them of a node that nothing ties to the job.
 
     Without a list of the job's nodes, those are tied to it that its ranks sit on and that its
     processes speak on; a log that lies in a folder of its node was collected because of the job.
     What a scheduler tells of another node than those does not stop it.
     """
-    evidence = [row for row in evidence if row.node not in strange]
     if facts.nodes or facts.rank_to_node:
-        return evidence
+        return tuple(evidence)
     tied = fleet.seated | {
         row.node
         for row in evidence
@@ -236,7 +234,7 @@ def weaken_untied(
             elif HOST_AMONG_SEVERAL in row.fields:
                 row = replace(row, weak=True)
         kept.append(row)
-    return kept
+    return tuple(kept)
 
 
 # Drivers whose addresses are GPUs'; a switch has one, too.

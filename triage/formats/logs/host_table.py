@@ -10,6 +10,7 @@ All nodes of one job do the same work in each step, so one that takes much longe
 again and again, holds them up. Each such node becomes a line.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
@@ -40,8 +41,12 @@ _TIME: Final = compile_re(WRITTEN)
 _OF_WORK: Final = compile_re(
     r"comput|fwd|bwd|forward|backward|kernel|gemm|optim|data|input|load|host|cpu", 2
 )
-_OF_WAITING: Final = compile_re(r"wait|comm|collective|idle|barrier|sync|reduce|gather", 2)
-_OF_TIME: Final = compile_re(r"(?:^|[_ (.-])(?:ms|s|us|secs?|seconds|time)(?:$|[_ ).-])", 2)
+_OF_WAITING: Final = compile_re(
+    r"wait|comm|collective|idle|barrier|sync|reduce|gather", re.IGNORECASE
+)
+_OF_TIME: Final = compile_re(
+    r"(?:^|[_ (.-])(?:ms|s|us|secs?|seconds|time)(?:$|[_ ).-])", re.IGNORECASE
+)
 
 
 @dataclass(slots=True)
@@ -103,8 +108,10 @@ def _are_sisters(hosts: Set[str]) -> bool:
     return len(forms) == 1 or len({host[:_PREFIX] for host in hosts}) == 1
 
 
-def _find_odd_nodes(moments: Sequence[_Moment]) -> Iterator[tuple[str, str, float, float]]:
-    """(node, column, its value, the others') of each node that takes longer again and again."""
+def _find_odd_node(moments: Sequence[_Moment]) -> tuple[str, str, float, float] | None:
+    """The one node that takes longer again and again: its name, the column in which it loses most,
+    its last value there, and the median of all; None where there is none, or more than one.
+    """
     longer: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     count: dict[str, int] = defaultdict(int)
     for one in moments[-_LAST_MOMENTS:]:
@@ -119,14 +126,11 @@ def _find_odd_nodes(moments: Sequence[_Moment]) -> Iterator[tuple[str, str, floa
                     longer[node, column].append((value, usual))
     nodes = {node for (node, column), told in longer.items() if len(told) >= _AGAIN * count[column]}
     if len(nodes) != 1:
-        return
+        return None
     (node,) = nodes
-    column, told = max(
-        ((column, told) for (name, column), told in longer.items() if name == node),
-        key=lambda pair: pair[1][-1][0] - pair[1][-1][1],
-    )
-    value, usual = told[-1]
-    yield node, column, value, usual
+    last = {column: told[-1] for (name, column), told in longer.items() if name == node}
+    column = max(last, key=lambda name: last[name][0] - last[name][1])
+    return node, column, *last[column]
 
 
 def _is_of_time(column: str, moment: _Moment) -> bool:
@@ -156,11 +160,12 @@ def _is_host_table(text: str) -> bool:
 def _iterate_odd_rows(text: str) -> Iterator[tuple[int, str]]:
     """A line for the node that holds the others up, at its last row."""
     moments = _read_moments(text)
-    for node, column, value, usual in _find_odd_nodes(moments):
+    if (odd := _find_odd_node(moments)) is not None:
+        node, column, value, usual = odd
         last = moments[-1]
         at = last.at if last.at and read_time(last.at) is not None else ""
-        text = f"step times by node: {column} of {node} {value:g}, median of all nodes {usual:g}"
-        yield last.offset, format_line_about(at, node, text)
+        said = f"step times by node: {column} of {node} {value:g}, median of all nodes {usual:g}"
+        yield last.offset, format_line_about(at, node, said)
 
 
 HOST_TABLE: Final = DocumentFormat("host_table", _is_host_table, _iterate_odd_rows, lambda _: True)

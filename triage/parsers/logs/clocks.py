@@ -326,7 +326,7 @@ def _choose_zone_of_kernels(
                 told.append(read[0])
     if len(printed) != 1 or not ends:
         return None
-    zone, window = printed.pop() * SECOND_NS, 15 * MINUTE_NS
+    zone, window = printed.pop() * SECOND_NS, _ONE_END_NS
     told += [] if anchors.failed_at_ns is None else [anchors.failed_at_ns]
     with_zone = sum(any(abs(end - zone - ns) <= window for end in ends.values()) for ns in told)
     as_utc = sum(any(abs(end - ns) <= window for end in ends.values()) for ns in told)

@@ -28,7 +28,6 @@ _LABEL_LINES: Final = 2000
 _TIMES_EACH: Final = 2
 _LEAST_LABELLED: Final = 3
 _MOST_OF_A_LABEL: Final = 400
-_BEGINS_ALIKE: Final = 8
 _NUMBERS: Final = compile_re(r"\d{1,30}")
 _RELATIVE: Final = compile_re(rb"^(?:<\d+>)?\[ {1,6}\+\d{1,6}\.\d{6}\]", re.MULTILINE)
 # Columns of terminals, printers and the tools that break lines for them.
@@ -189,11 +188,9 @@ def _are_sisters(labels: Iterable[str]) -> bool:
     """Whether names are those of nodes or pods: they differ in their numbers alone, or in how they
     end, as ``llm-7b-master-0`` and ``llm-7b-workers-1-x8k2p`` do.
     """
-    labels = [_NUMBERS.sub("0", label) for label in labels]
-    return len(set(labels)) == 1 or (
-        len({label[:_BEGINS_ALIKE] for label in labels}) == 1
-        and all(len(label) > _BEGINS_ALIKE for label in labels)
-    )
+    labels = {_NUMBERS.sub("0", label) for label in labels}
+    words = {label.partition("-")[:2] for label in labels}
+    return len(labels) == 1 or (len(words) == 1 and all(dash for _, dash in words))
 
 
 def wrap_width(lines: list[bytes]) -> int:

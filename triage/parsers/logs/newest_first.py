@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Final
 
 from triage.parsers.logs.envelope import clean, read_envelope
-from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
+from triage.parsers.logs.source import HEAD_BYTES, LogStream
 
 # Of the first lines none may be later than the one above it; of a sample nearly all are earlier.
 _ENDS: Final = 2
@@ -22,15 +22,16 @@ def read_oldest_first(stream: LogStream) -> LogStream:
         return stream
     whole = stream.read_up_to(_MOST_BYTES + 1)
     if len(whole) > _MOST_BYTES:
-        found = LogStream.make(stream.artifact, whole)
-        found.read = ReadAhead(whole[HEAD_BYTES:], stream).read
-        why = f"its newest line stands first, and it has more than {_MOST_BYTES >> 20} MiB"
-    else:
-        lines = whole.removesuffix(b"\n").split(b"\n")
-        found = LogStream.make(stream.artifact, b"\n".join(lines[::-1]) + b"\n")
-        why = "its newest line stands first: its lines are counted from the last one"
+        stream.ahead = whole + stream.ahead
+        stream.notes.append(
+            f"its newest line stands first, and it has more than {_MOST_BYTES >> 20} MiB: it is"
+            " read as it stands; sort it by time, or bring the hour of the stop alone"
+        )
+        return stream
+    lines = whole.removesuffix(b"\n").split(b"\n")
+    found = LogStream.make(stream.artifact, b"\n".join(lines[::-1]) + b"\n")
     found.notes, found.total = stream.notes, stream.total
-    found.notes.append(why)
+    found.notes.append("its newest line stands first: its lines are counted from the last one")
     return found
 
 
