@@ -190,9 +190,12 @@ def test_a_node_beside_the_job_that_goes_away_stops_nothing(tmp_path: Path) -> N
     assert all(one["node"] != "xq9" for one in wire["suspects"])
 
 
-def test_pods_of_a_job_are_labels_whatever_their_part_of_it_is_called(tmp_path: Path) -> None:
+@pytest.mark.parametrize("job", ["llm-7b-e9d4", "ft"])
+def test_pods_of_a_job_are_labels_whatever_their_part_of_it_is_called(
+    tmp_path: Path, job: str
+) -> None:
     error = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.32 GiB."
-    pods = ["llm-7b-e9d4-master-0", *(f"llm-7b-e9d4-worker-{k}" for k in range(5))]
+    pods = [f"{job}-master-0", *(f"{job}-worker-{k}" for k in range(5))]
     log = [f"{pods[0]} trainer [rank0]: {line}" for line in steps()]
     log += [f"{pod} trainer Exception ignored in: <function f at 0x7f>" for pod in pods]
     log += [f"{pods[3]} trainer [rank9]: {line}" for line in traceback(None, error)]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from triage.parsers.logs import newest_first
 from triage.parsers.logs.newest_first import read_oldest_first
 from triage.parsers.logs.source import LogStream
 
@@ -18,6 +19,14 @@ def test_it_is_read_from_its_end_and_says_so() -> None:
 
     assert lines == LINES
     assert notes == ["its newest line stands first: its lines are counted from the last one"]
+
+
+def test_one_that_is_too_large_is_read_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(newest_first, "_MOST_BYTES", 1000)
+    lines, notes = turned(LINES[::-1])
+
+    assert lines == LINES[::-1]
+    assert "sort it by time" in notes[0]
 
 
 @pytest.mark.parametrize(
