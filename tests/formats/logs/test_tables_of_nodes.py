@@ -214,6 +214,19 @@ def test_a_provider_s_notice_is_of_the_machine_that_it_names_in_its_depth(provid
     assert "Host lost the output of PSU 4." in json.loads(line)["message"]
 
 
+def test_a_record_with_its_host_beside_its_words_stays_as_it_is() -> None:
+    record = {
+        "title": "GPU health", "host": "n7", "start_time": "2026-08-20T15:37:27Z",
+        "message": "GPU 3 is lost", "severity": "critical",
+    }  # fmt: skip
+    text = json.dumps([record], indent=2)
+    (line,) = [
+        one for one in (convert_document_to_lines(text, JSON_DOCUMENT) or "").split("\n") if one
+    ]
+
+    assert json.loads(line) == record
+
+
 def test_a_redfish_log_of_several_hosts_is_read_by_host() -> None:
     entry = {
         "EntryType": "Event", "Created": "2026-01-29T08:44:22Z", "Severity": "Critical",

@@ -64,11 +64,11 @@ def gather_connections(
     # Links flap on any other day.
     now = [cause for cause in kept if cause.category in _CONNECTED and is_seen_at_stop(cause, stop)]
     own = {cause.node for cause in now if cause.node is not None} & pairs.others.keys()
-    switch = None if own else _find_common_switch(pairs, topology.leaf_switch)
-    if switch is None and not own and _is_everywhere(pairs):
+    shared = None if own else _find_common_switch(pairs, topology.leaf_switch)
+    if shared is None and not own and _is_everywhere(pairs):
         rows = select_earliest(naming, _MAX_ROWS)
-        switch = Hypothesis(Category.NETWORK, Outside(), rows, votes=len(pairs.others))
-    return [*kept, switch] if switch is not None else _gather_worst_ends(kept, pairs, own)
+        shared = Hypothesis(Category.NETWORK, Outside(), rows, votes=len(pairs.others))
+    return [*kept, shared] if shared is not None else _gather_worst_ends(kept, pairs, own)
 
 
 # Where no node is an end of this share of so many pairs, the fabric between them fails.

@@ -289,7 +289,9 @@ def iterate_object_lines(
 
 
 # How notices of providers call what they say, of which machines, and since when; at any depth.
-_NOTICE_WORDS: Final = compile_re(r"(?i)description|summary|^(?:title|subject|body|statusMessage)$")
+_NOTICE_WORDS: Final = compile_re(
+    r"(?i)description|summary|^(?:title|subject|body|message|text|statusMessage)$"
+)
 _NOTICE_HOSTS: Final = compile_re(
     r"(?i)^(?:nodes?|hosts?|host_?names?|node_?names?|impactedResource|affected_?(?:hosts|nodes)"
     r"|targetLinks?|resourceName|private-dns-name)$"
@@ -299,15 +301,22 @@ _MOST_LEAVES: Final = 256
 
 
 def _list_notice_lines(one: _Record) -> list[str]:
-    """A line for each machine that a notice names in its depth; none where it names none there."""
-    leaves = list(islice(_iterate_leaves(one), _MOST_LEAVES))
+    """A line for each machine that a notice names in a list or an object inside it; none where it
+    names none there: what has its host beside its words is a line as it stands.
+    """
+    inside = {name: each for name, each in one.items() if not isinstance(each, str)}
     links = (
-        text.rstrip("/").rpartition("/")[2] for name, text in leaves if _NOTICE_HOSTS.match(name)
+        text.rstrip("/").rpartition("/")[2]
+        for name, text in islice(_iterate_leaves(inside), _MOST_LEAVES)
+        if _NOTICE_HOSTS.match(name)
     )
     hosts = dict.fromkeys(link for link in links if _HOST_NAME.fullmatch(link))
+    if not hosts or is_over(one):
+        return []
+    leaves = list(islice(_iterate_leaves(one), _MOST_LEAVES))
     told = [text for name, text in leaves if _NOTICE_WORDS.search(name)]
     at = next((text for name, text in leaves if _NOTICE_TIMES.match(name)), "")
-    if not (hosts and told and at) or is_over(one):
+    if not (told and at):
         return []
     said = join_texts(map(_normalize_text, told))
     return [
@@ -494,8 +503,6 @@ def is_of_machines(text: str) -> bool:
 # Whose words the messages of a chat or the comments of a desk are.
 _AUTHORS: Final = compile_re(
     r'"(?:from|user|user_?name|author|sender|posted_by|commenter|real_name)"\s{0,20}:'
-    # ... and a provider's notice of a machine, which says later what it was.
-    r'|"(?:ticket|affectedEntities|impactedResource|targetLinks?)"\s{0,20}:'
 )
 
 

@@ -116,8 +116,8 @@ def _rename_fields(value: dict[str, Any]) -> dict[str, Any]:
         for other, own in _OTHER_NAMES.items()
         if other in value and value.get(own) is None
     }
+    named = {**value, **others}
     state = str(value.get("state") or value.get("status") or "").lower()
-    has_failed = state in _FAILED or {**others, **value}.get("exit_code") not in (0, None)
-    if not has_failed and "failed_at" not in value:
-        others.pop("failed_at", None)
-    return {**value, **others}
+    if state not in _FAILED and named.get("exit_code") in (0, None):
+        named["failed_at"] = value.get("failed_at")
+    return named
