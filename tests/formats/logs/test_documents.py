@@ -623,6 +623,7 @@ def test_a_search_that_was_saved_as_a_table_is_a_log() -> None:
     assert json.loads(lines.strip()) == {
         "time": "2026-08-15T10:27:20.900Z", "node": "n7",
         "message": 'Aug 15 10:27:20 n7 kernel: NVRM: "x"',
+        "source": "/var/log/syslog", "sourcetype": "linux",
     }  # fmt: skip
 
 

@@ -10,43 +10,31 @@ import csv
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from triage.domain.patterns import compile_re
-from triage.formats.logs.documents import DocumentFormat, format_line_about
-from triage.parsers.logs.record_words import TITLES
-
-_TIME_COLUMNS: Final = (
-    "time stamp", "timestamp", "date/time", "date time", "datetime", "date", "time", "created",
-    "last update", "event time", "last occurrence", "@timestamp", "opened at", "opened",
-    "created at", "sys created on", "created on", "start time", "started at", "triggered at",
-)  # fmt: skip
-_WORD_COLUMNS: Final = (
-    "description", "message", "event description", "event message", "event", "raw", "msg", "log",
-    "line", *(one.replace("_", " ") for one in TITLES),
-)  # fmt: skip
-_SENSOR_COLUMNS: Final = (
-    "sensor name", "sensor", "component", "source", "entity", "fru", "sensor type", "class",
-)  # fmt: skip
-_SEVERITY_COLUMNS: Final = ("severity", "level", "event severity")
-_OF_A_CONTROLLER: Final = frozenset(
-    {"sensor name", "sensor", "sensor type", "event id", "eventid", "class", "fru", "entity"}
+from triage.formats.logs.documents import DocumentFormat, choose_time, format_line_about
+from triage.parsers.logs.record_fields import (
+    TIMES,
+    WORDS,
+    Holds,
+    list_values,
+    name_field,
+    read_fields,
 )
+
 _JOINTS: Final = compile_re("[ _-]+")
 # "Last Update (UTC)": what a column's times are in.
 _ZONE: Final = compile_re(r" ?\(([a-z]{2,5}|[+-]\d\d:?\d\d)\)$")
 # Between the columns of a table that is printed for eyes.
 _BLANKS: Final = compile_re(r" {2,}|\t")
 _COLUMNS: Final = "  "
-_HOST_COLUMNS: Final = (
-    "host", "hostname", "node", "node name", "server", "system name", "bmc", "cmdb ci",
-    "configuration item", "ci", "affected ci",
-)  # fmt: skip
-# Who opens a ticket, works on it or is to work on it.
-_PEOPLE: Final = compile_re(
-    r"(?im)\A.{0,400}\b(?:assign(?:ee|ed[ _]to|ment[ _]group)|opened[ _]by|reporter|requester"
-    r"|caller|owner|author)\b"
-)
+# What a line about a node bears under names of its own.
+_TAKEN: Final = frozenset({*TIMES, Holds.HOST, Holds.SAID})
+_LEAST_COLUMNS: Final = 3
+_MOST_COLUMNS: Final = 100
+_MOST_HEAD: Final = 4000
 # A cell may have so many lines.
 _MOST_LINES: Final = 200
 
@@ -64,26 +52,47 @@ def _iterate_table_rows(text: str) -> Iterator[tuple[int, str]]:
     columns = _map_table_columns(head.lstrip("\ufeff"))
     if columns is None:
         return
-    delimiter, names, index, zone = columns
-    for offset, line in _iterate_whole_rows(rest, delimiter):
-        cells = [cell.strip() for cell in _split_cells(line, delimiter)]
-        cell = {
-            what: cells[k] if k is not None and k < len(cells) else "" for what, k in index.items()
-        }
-        at = f"{cell['time']}{zone}"
-        if cell["words"] and index["sensor"] is index["severity"] is None:
-            # What has a title is an alert or a ticket, with a state.
-            titled = names[index["words"] or 0] in TITLES
-            said = "" if titled else cell["words"]
-            more: dict[str, Any] = {}
-            if titled:
-                more = {name: one for name, one in zip(names, cells, strict=False) if one}
-            elif cell["labels"]:
-                more = {"labels": _read_labels(cell["labels"])}
-            yield len(head) + 1 + offset, format_line_about(at, cell["host"], said, more)
-        elif cell["words"]:
-            row = format_event_row(at, cell["sensor"], cell["words"], cell["severity"])
-            yield len(head) + 1 + offset, f"{cell['host']}: {row}" if cell["host"] else row
+    for offset, line in _iterate_whole_rows(rest, columns.delimiter):
+        cells = [cell.strip() for cell in _split_cells(line, columns.delimiter)]
+        if row := _format_row(columns, cells):
+            yield len(head) + 1 + offset, row
+
+
+class _Columns(NamedTuple):
+    """How the columns of a list are parted, their names, the zone of its times as it stands behind
+    them, and whether its rows are events of a controller.
+    """
+
+    delimiter: str
+    names: list[str]
+    zone: str
+    of_controller: bool
+    by_people: bool
+
+
+def _format_row(columns: _Columns, cells: list[str]) -> str:
+    """A row as an event of a controller, or as the object that its columns name."""
+    record: dict[str, Any] = {
+        name: cell for name, cell in zip(columns.names, cells, strict=False) if cell
+    }
+    fields = read_fields(record)
+    words = list_values(fields, *WORDS)
+    if not words:
+        return ""
+    at = choose_time(list_values(fields, *TIMES)) + columns.zone
+    host = next(iter(fields.get(Holds.HOST, ())), "")
+    if columns.of_controller:
+        part = next(iter(fields.get(Holds.PART, ())), "")
+        grade = next(iter(fields.get(Holds.GRADE, ())), "")
+        row = format_event_row(at, part, words[0], grade)
+        return f"{host}: {row}" if host else row
+    for name in [name for name in record if not _TAKEN.isdisjoint(dict(name_field(name)))]:
+        del record[name]
+    if "labels" in record:
+        record["labels"] = _read_labels(record["labels"])
+    # Of a title the record is an alert or a ticket, whose other fields describe it.
+    said = "" if Holds.TITLE in fields and Holds.SAID not in fields else words[0]
+    return format_line_about(at, host, said, record)
 
 
 def _read_labels(cell: str) -> dict[str, Any]:
@@ -118,42 +127,29 @@ def _split_cells(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def _map_table_columns(
-    line: str,
-) -> tuple[str, list[str], dict[str, int | None], str] | None:
-    """How the columns of a list are parted, their names, what they hold, and the zone of its times
-    as it stands behind them; None for any other first line.
-    """
+@lru_cache(maxsize=64)
+def _map_table_columns(line: str) -> _Columns | None:
+    """The columns that a first line names; None for any other first line."""
     delimiter = max(",;\t|", key=line.count)
     delimiter = delimiter if delimiter in line else _COLUMNS
     names = [one.strip(' "').lower() for one in _split_cells(line, delimiter)]
-    if not 3 <= len(names) <= 24 or len(line) > 1000:
+    if not _LEAST_COLUMNS <= len(names) <= _MOST_COLUMNS or len(line) > _MOST_HEAD:
         return None
     zones = [found[1].upper() for one in names if (found := _ZONE.search(one)) is not None]
-    names = [_JOINTS.sub(" ", _ZONE.sub("", one)).strip() for one in names]
-
-    def of(known: tuple[str, ...]) -> int | None:
-        return next((names.index(one) for one in known if one in names), None)
-
-    index = {
-        "time": of(_TIME_COLUMNS),
-        "words": of(_WORD_COLUMNS),
-        "sensor": of(_SENSOR_COLUMNS),
-        "severity": of(_SEVERITY_COLUMNS),
-        "host": of(_HOST_COLUMNS),
-        "labels": of(("labels",)),
-    }
-    if index["time"] is None or index["words"] is None:
+    names = [_JOINTS.sub("_", _ZONE.sub("", one)).strip("_") for one in names]
+    fields = read_fields({name: name for name in names})
+    if not list_values(fields, *TIMES) or not list_values(fields, *WORDS):
         return None
-    # "Time,Level,Message" may head anything; a controller's list names sensors, classes or ids, and
-    # a search in a store of logs the host that wrote.
-    told = index["sensor"] is not None or index["severity"] is not None
-    if not (told and _OF_A_CONTROLLER & {*names}):
-        if index["host"] is index["labels"] is None:
-            return None
-        index["sensor"] = index["severity"] = None
-    fields = [one.replace(" ", "_") for one in names]
-    return delimiter, fields, index, f" {zones[0]}" if zones else ""
+    # "Time,Level,Message" may head anything; a controller's list names sensors, classes or ids, a
+    # search in a store of logs the host that wrote, and a list of tickets states or who works.
+    of_controller = Holds.CONTROLLER in fields and bool(
+        list_values(fields, Holds.PART, Holds.GRADE)
+    )
+    is_kept = Holds.TITLE in fields and not fields.keys().isdisjoint({Holds.STATE, Holds.KEEPER})
+    if not (of_controller or is_kept or Holds.HOST in fields or "labels" in names):
+        return None
+    zone = f" {zones[0]}" if zones else ""
+    return _Columns(delimiter, names, zone, of_controller, Holds.KEEPER in fields)
 
 
 _US_DATE: Final = compile_re(
@@ -209,9 +205,12 @@ def _parse_event_date(text: str) -> str:
     return "1 | Pre-Init | 0000000000"
 
 
+def _is_by_people(text: str) -> bool:
+    """Whether somebody opened the tickets of a list, or works on them."""
+    columns = _map_table_columns(text.partition("\n")[0].lstrip("\ufeff"))
+    return columns is not None and columns.by_people
+
+
 EVENT_TABLE: Final = DocumentFormat(
-    "event_table",
-    _is_event_table,
-    _iterate_table_rows,
-    by_people=lambda text: _PEOPLE.match(text) is not None,
+    "event_table", _is_event_table, _iterate_table_rows, by_people=_is_by_people
 )

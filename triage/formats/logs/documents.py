@@ -5,15 +5,17 @@ know. A document is held whole while it is read, so its size is bounded.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from triage.domain.evidence import BY_PEOPLE
+from triage.domain.patterns import compile_re
 from triage.formats.format import Head, ReadLines
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
+from triage.parsers.logs.stamps import read_time
 
 _MAX_BYTES: Final = 16 << 20
 _MAX_RECORDS: Final = 200_000
@@ -100,3 +102,19 @@ def convert_document_to_lines(text: str, document: DocumentFormat) -> str | None
         if len(out) > _MAX_RECORDS * 64:
             break
     return "\n".join(out) + "\n" if out else None
+
+
+_DAY: Final = compile_re(r"\d{1,4}([-./])\d{1,2}\1\d{2,4}")
+_CLOCK: Final = compile_re(r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?: ?[AaPp][Mm])?(?: ?\w{1,5})?")
+
+
+def choose_time(texts: Sequence[str]) -> str:
+    """Of texts that may say when a record was the first that does; a day and a clock, which tables
+    keep apart, together.
+    """
+    for text in texts:
+        if read_time(text) is not None:
+            return text
+    day = next((text for text in texts if _DAY.fullmatch(text)), None)
+    clock = next((text for text in texts if _CLOCK.fullmatch(text)), None)
+    return f"{day} {clock}" if day and clock else next(iter(texts), "")

@@ -10,13 +10,21 @@ A record ends where a field comes again, or where something else than fields sta
 is the head of the next one: it may say when that was, and of which node.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from triage.domain.patterns import compile_re
 from triage.formats.logs.controller_lists import format_event_row
-from triage.formats.logs.documents import DocumentFormat, format_line_about
+from triage.formats.logs.documents import DocumentFormat, choose_time, format_line_about
+from triage.parsers.logs.record_fields import (
+    TIMES,
+    WORDS,
+    Fields,
+    Holds,
+    list_values,
+    read_fields,
+)
 from triage.parsers.logs.record_words import join_texts
 from triage.parsers.logs.stamps import WRITTEN, read_time
 
@@ -29,19 +37,6 @@ _FIELD: Final = compile_re(
     r"(?:[ \t]+(?P<value>\S.*?))?[ \t\r]*"
 )
 _RULE: Final = compile_re(r"[ \t]*[-*_=~+#|]{3,}[ \t\r]*")
-_NUMBER: Final = frozenset(("record", "seqnumber", "record id", "entry", "number"))
-_TIMES: Final = (
-    "date/time", "timestamp", "time stamp", "created", "when", "date", "time", "event time",
-    "last check", "started", "opened", "last update", "initial update",
-)  # fmt: skip
-_WORDS: Final = (
-    "description", "message", "info", "problem name", "additional info", "output", "summary",
-    "event", "details", "service output", "host output", "plugin output", "comment",
-)  # fmt: skip
-_PLACES: Final = ("host", "hostname", "host name", "node", "server", "machine", "system name")
-_SENSORS: Final = ("sensor", "sensor name", "class", "component", "entity")
-_GRADES: Final = ("severity", "level")
-_STATES: Final = ("state", "status", "notification type", "type", "problem status", "event status")
 _OVER: Final = compile_re(
     r"(?i)\[?(?:ok|up|recover(?:ed|y)|resolved|cleared|closed|normal|repaired)\b"
     r"|.{0,60}\b(?:is (?:OK|UP)\b|has been resolved)"
@@ -50,6 +45,7 @@ _CLOCK_FIRST: Final = compile_re(
     r"\b(?P<clock>\d\d:\d\d:\d\d) on (?P<day>\d{4}[./-]\d\d[./-]\d\d)\b"
 )
 _TIME: Final = compile_re(WRITTEN)
+_WORDS_BUT_TITLES: Final = tuple(holds for holds in WORDS if holds is not Holds.TITLE)
 _IN_BRACKETS: Final = compile_re(r"\[(?P<host>[A-Za-z][\w.-]{1,252})\]")
 
 
@@ -61,13 +57,13 @@ class _Record:
     head: list[str] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
 
-    def find(self, names: Sequence[str]) -> str:
-        """The first field of one of these names; empty where there is none."""
-        return next((self.fields[name] for name in names if self.fields.get(name)), "")
+    def read(self) -> Fields:
+        """What the fields hold."""
+        return read_fields({name: text for name, text in self.fields.items() if text})
 
     def find_time(self) -> str:
         """When it was, as it is printed."""
-        at = self.find(_TIMES)
+        at = choose_time(list_values(self.read(), *TIMES))
         if at and read_time(at) is not None:
             return at
         for text in self.head:
@@ -78,26 +74,27 @@ class _Record:
         return at
 
     def is_telling(self) -> bool:
-        """Whether it says something, and when or of what."""
-        told = self.find(_WORDS) and (self.find(_PLACES) or self.find_time())
-        return bool(told) and len(self.fields) > 1
-
-    def is_over(self) -> bool:
-        """Whether the trouble that it tells of has ended."""
-        return any(_OVER.match(text) for text in (*self.head, self.find(_STATES)))
+        """Whether it says something, and when or of what; a mail, which has a subject, is none."""
+        fields = self.read()
+        names_host = Holds.HOST in fields
+        told = list_values(fields, *(WORDS if names_host else _WORDS_BUT_TITLES))
+        return bool(told) and len(self.fields) > 1 and (names_host or bool(self.find_time()))
 
     def format(self) -> str:
-        """The record as a line: as a row of an event list where it is an event of a part."""
-        at, words, host = self.find_time(), self.find(_WORDS), self.find(_PLACES)
-        if not host:
-            found = (_IN_BRACKETS.match(text) for text in self.head)
-            host = next((one["host"] for one in found if one is not None), "")
-        if not _NUMBER.isdisjoint(self.fields) or self.find(_SENSORS):
-            row = format_event_row(at, self.find(_SENSORS[:2]), words, self.find(_GRADES))
+        """The record as a line: as a row of an event list where it is an event of a part; empty
+        where the trouble that it tells of has ended.
+        """
+        fields = self.read()
+        at, words = self.find_time(), list_values(fields, *WORDS)[0]
+        in_brackets = (found["host"] for text in self.head if (found := _IN_BRACKETS.match(text)))
+        host = next(iter((*fields.get(Holds.HOST, ()), *in_brackets)), "")
+        if not fields.keys().isdisjoint({Holds.NUMBER, Holds.CONTROLLER}):
+            sensor = self.fields.get("sensor") or self.fields.get("sensor name", "")
+            row = format_event_row(at, sensor, words, next(iter(fields.get(Holds.GRADE, ())), ""))
             return f"{host}: {row}" if host else row
-        if self.is_over():
+        if any(_OVER.match(text) for text in (*self.head, *fields.get(Holds.STATE, ())[:1])):
             return ""
-        service = self.find(("service", "service name"))
+        service = next(iter(fields.get(Holds.SERVICE, ())), "")
         return format_line_about(at, host, join_texts([service, words]))
 
 
@@ -135,7 +132,7 @@ def _is_blocks(text: str) -> bool:
         head = head[: head.rfind("\n") + 1]
     records = list(_iterate_blocks(head))
     telling = [one for one in records if one.is_telling()]
-    numbered = any(not _NUMBER.isdisjoint(one.fields) for one in telling)
+    numbered = any(Holds.NUMBER in one.read() for one in telling)
     if len(telling) < (1 if numbered else 2):
         return False
     lines = sum(1 for line in head.split("\n") if line.strip() and not _RULE.fullmatch(line))

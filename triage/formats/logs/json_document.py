@@ -23,7 +23,17 @@ from triage.formats.logs.alerts import compose_alert, iterate_node_labels, keep_
 from triage.formats.logs.controller_lists import format_event_row
 from triage.formats.logs.documents import DocumentFormat, format_line_about
 from triage.formats.logs.pod_description import describe_end
-from triage.parsers.logs.record_words import BODIES, TITLES, is_over, join_texts
+from triage.parsers.logs.record_fields import (
+    TIMES,
+    WORDS,
+    Fields,
+    Holds,
+    list_values,
+    name_field,
+    read_fields,
+    sort_fields,
+)
+from triage.parsers.logs.record_words import is_over, join_texts
 from triage.signatures.scheduler.node_names import SHOULD_HOLD
 
 # The members of a document that are its records, whatever stands in them.
@@ -39,25 +49,14 @@ _OPENS: Final = compile_re(
     r"|\{\s*\"(?:status|data|events|logEvents|messageType|owner|took|hits|results|tables|searched\w*"
     r"|nextToken|receiver|alerts|version)\"\s*:)"
 )
-# What says when a record was: "@timestamp", "TimeGenerated", "ts", "Created", "lastSeen" ...
-_WHEN: Final = compile_re(r"(?i)time|date|stamp|created|seen|observed|^(?:@?ts|t|at|when)$")
-# ... with a time of day, a day, or seconds since 1970; "timeout": 600 says no time.
+# A time of day, a day, or seconds since 1970; "time": 600 may be how long something took.
 _TIME: Final = compile_re(r"\d\d:\d\d|\d{4}[-/]\d\d|^\d{9,19}(?:\.\d{1,9})?$")
 _LEAST_TIME: Final = 100_000_000
 # What people add below a record, which has words of its own.
 _THREADS: Final = frozenset({"notes", "comments", "updates", "log_entries", "work_notes"})
-_WORDS: Final = frozenset(
-    {"message", "msg", "log", "line", "text", "body", "MESSAGE", "Message", "MessageText", "event",
-     "content", "note", "comment"}
-)  # fmt: skip
-_SAYS: Final = _WORDS | {*TITLES, *BODIES}
-_WHOSE: Final = frozenset(
-    {
-        "level", "severity", "Severity", "priority", "PRIORITY", "levelname", "loglevel", "host",
-        "hostname", "node", "nodeName", "machine", "source", "logger", "name", "rank", "pid",
-        "component", "app", "stream", "labels", "_HOSTNAME", "exception",
-    }
-)  # fmt: skip
+# What tells whose the words of a record are, by what it is and by its name.
+_WHOSE: Final = frozenset({Holds.GRADE, Holds.HOST, Holds.PROGRAM, Holds.PART, Holds.RAISED})
+_WHOSE_NAMES: Final = frozenset({"logger", "name", "rank", "pid", "stream", "labels"})
 # A record keeps its time at most so deep: Elasticsearch's `_source`, a header beside the body.
 _DEEP: Final = 3
 
@@ -102,14 +101,15 @@ def _is_record(value: _Record, deep: int = _DEEP, *, dated: bool = False) -> boo
     """Whether an object may be a line of a log: it says when, or whose its words are, which is
     not enough for one that has to be ``dated``.
     """
-    if not dated and not _WORDS.isdisjoint(value) and not _WHOSE.isdisjoint(value):
+    value = dict(islice(value.items(), _MOST_KEYS))
+    fields = read_fields(value)
+    is_owned = not _WHOSE.isdisjoint(fields) or not _WHOSE_NAMES.isdisjoint(value)
+    if not dated and list_values(fields, Holds.SAID, Holds.TOLD) and is_owned:
         return True
-    for key, inner in list(value.items())[:_MOST_KEYS]:
-        if _WHEN.search(key[:100]) is not None and _is_time(inner):
-            return True
-        if deep > 1 and isinstance(inner, Mapping) and _is_record(inner, deep - 1, dated=dated):
-            return True
-    return False
+    inner = (one for one in value.values() if isinstance(one, Mapping)) if deep > 1 else ()
+    return any(map(_is_time, list_values(fields, *TIMES))) or any(
+        _is_record(one, deep - 1, dated=dated) for one in inner
+    )
 
 
 _MOST_KEYS: Final = 64
@@ -158,7 +158,9 @@ def _is_telling(one: _Record, deep: int = _DEEP) -> bool:
 def _has_words(one: _Record, deep: int) -> bool:
     """Whether a message, a title or a description stands in an object."""
     inner = (each for each in one.values() if isinstance(each, Mapping)) if deep > 1 else ()
-    return not _SAYS.isdisjoint(one) or any(_has_words(each, deep - 1) for each in inner)
+    return bool(list_values(read_fields(one), *WORDS)) or any(
+        _has_words(each, deep - 1) for each in inner
+    )
 
 
 def _iterate_json_records(text: str) -> Iterator[tuple[int, str]]:
@@ -283,20 +285,11 @@ def iterate_object_lines(
     elif notices := _list_notice_lines(one):
         yield from notices
     else:
-        extra = {k: v for k, v in around.items() if k in _CONTEXT and k not in one}
+        extra = {k: v for k, v in around.items() if _is_context(k) and k not in one}
         whole = {**one, **extra}
         yield json.dumps(whole, ensure_ascii=False) if _is_record(whole) else ""
 
 
-# How notices of providers call what they say, of which machines, and since when; at any depth.
-_NOTICE_WORDS: Final = compile_re(
-    r"(?i)description|summary|^(?:title|subject|body|message|text|statusMessage)$"
-)
-_NOTICE_HOSTS: Final = compile_re(
-    r"(?i)^(?:nodes?|hosts?|host_?names?|node_?names?|impactedResource|affected_?(?:hosts|nodes)"
-    r"|targetLinks?|resourceName|private-dns-name)$"
-)
-_NOTICE_TIMES: Final = compile_re(r"(?i)^(?:insert|impactStart|start)_?Time$|^opened(?:_?at)?$")
 _MOST_LEAVES: Final = 256
 
 
@@ -304,24 +297,26 @@ def _list_notice_lines(one: _Record) -> list[str]:
     """A line for each machine that a notice names in a list or an object inside it; none where it
     names none there: what has its host beside its words is a line as it stands.
     """
-    inside = {name: each for name, each in one.items() if not isinstance(each, str)}
-    links = (
-        text.rstrip("/").rpartition("/")[2]
-        for name, text in islice(_iterate_leaves(inside), _MOST_LEAVES)
-        if _NOTICE_HOSTS.match(name)
-    )
+    inside = _read_leaves({name: each for name, each in one.items() if not isinstance(each, str)})
+    names = list_values(inside, Holds.MACHINES, Holds.HOST)
+    links = (name.rstrip("/").rpartition("/")[2] for name in names)
     hosts = dict.fromkeys(link for link in links if _HOST_NAME.fullmatch(link))
-    if not hosts or is_over(one):
+    if not hosts or is_over(read_fields(one)):
         return []
-    leaves = list(islice(_iterate_leaves(one), _MOST_LEAVES))
-    told = [text for name, text in leaves if _NOTICE_WORDS.search(name)]
-    at = next((text for name, text in leaves if _NOTICE_TIMES.match(name)), "")
+    fields = _read_leaves(one)
+    told = list_values(fields, Holds.TITLE, Holds.SAID, Holds.DETAIL)
+    at = next(iter(list_values(fields, *TIMES)), "")
     if not (told and at):
         return []
     said = join_texts(map(_normalize_text, told))
     return [
         format_line_about(at, host, said if host in said else f"{host}: {said}") for host in hosts
     ]
+
+
+def _read_leaves(value: Any) -> Fields:
+    """What the texts in an object hold, at any depth."""
+    return sort_fields(islice(_iterate_leaves(value), _MOST_LEAVES))
 
 
 def _iterate_leaves(value: Any, name: str = "", deep: int = 6) -> Iterator[tuple[str, str]]:
@@ -338,11 +333,12 @@ def _iterate_leaves(value: Any, name: str = "", deep: int = 6) -> Iterator[tuple
 
 # When an entry of a log, or an event that a controller sends, was made.
 _WHEN_MADE: Final = frozenset({"Created", "EventTimestamp"})
-# The system that a controller's entries are of, where they or what stands around them say it.
-_HOSTS: Final = ("host", "hostname", "node", "nodename", "system", "computer")
 _HOST_NAME: Final = compile_re(r"[A-Za-z][\w.-]{1,127}")
-# Of what stands around a list, the words that its records are of.
-_CONTEXT: Final = frozenset({"component", "hostname", "host", "node", "nodeName", "machine"})
+
+
+def _is_context(name: str) -> bool:
+    """Whether what stands around a list tells by this name what its records are of."""
+    return any(holds in (Holds.HOST, Holds.PART) for holds, _ in name_field(name))
 
 
 def _normalize_text(value: object) -> str:
@@ -466,8 +462,8 @@ def _format_redfish_row(one: _Record, around: _Record) -> str:
     """A log entry of a controller, as a row of its event list, of the system that it or what stands
     ``around`` it names.
     """
-    told = {name.lower(): _normalize_text(each) for name, each in {**around, **one}.items()}
-    host = next((told[name] for name in _HOSTS if _HOST_NAME.fullmatch(told.get(name, ""))), "")
+    names = map(_normalize_text, read_fields({**around, **one}).get(Holds.HOST, ()))
+    host = next((name for name in names if _HOST_NAME.fullmatch(name)), "")
     args = [_normalize_text(arg) for arg in _list_in(one, "MessageArgs") if isinstance(arg, str)]
     message = _normalize_text(one.get("Message"))
     message = " ".join([message, *(arg for arg in args if arg and arg not in message)])

@@ -6,20 +6,11 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeGuard
 
 from triage.domain.patterns import compile_re
+from triage.parsers.logs.record_fields import Fields, Holds
 
-TITLES: Final = (
-    "title", "alert_title", "event_title", "summary", "subject", "short_description", "AlarmName",
-)  # fmt: skip
-# What stands beside a title, in the place of a message or beside it.
-BODIES: Final = ("description", "AlarmDescription", "NewStateReason", "StateReason")
-# Of what a title alone is an alert.
-_STATE: Final = compile_re(
-    r"(?i)(?:new_?|current_?|alert_?|alarm_?|incident_?|issue_?|event_?)?"
-    r"(?:stat(?:us|e)(?:_?value)?|transition|alert_?type)"
-)
 _OVER: Final = compile_re(
     r"(?i)(?:auto[-_ ]?)?(?:resolved|recover(?:ed|y)|cleared|closed|ok|success|normal|inactive)"
 )
@@ -38,38 +29,36 @@ def join_texts(parts: Iterable[object]) -> str:
     )
 
 
-def compose_record(value: Mapping[str, Any], message: str | None) -> str | None:
+def compose_record(fields: Fields, message: str | None) -> str | None:
     """What a record says whose message is known: its title, ``message``, and what describes it.
 
     A title alone may be a field of anything: it says something where the record has a state.
     """
-    titles = [value.get(name) for name in TITLES]
-    texts = [message, *(value.get(name) for name in BODIES)]
+    titles, details = fields.get(Holds.TITLE, ()), fields.get(Holds.DETAIL, ())
+    texts = [message, *details]
     if not any(map(_is_text, titles)):
         # Opsgenie's title is its message.
-        return join_texts(texts) if message and any(map(_is_text, texts[1:])) else message
-    if any(map(_is_text, texts)) or any(_iterate_states(value)):
+        return join_texts(texts) if message and any(map(_is_text, details)) else message
+    if any(map(_is_text, texts)) or any(_iterate_states(fields)):
         return join_texts([*titles, *texts])
     return message
 
 
-def is_over(value: Mapping[str, Any]) -> bool:
+def is_over(fields: Fields) -> bool:
     """Whether a record of a trouble, which has a title or a description, says that it has ended."""
-    titles = [one for one in (value.get(name) for name in TITLES) if _is_text(one)]
-    if not titles and not any(_is_text(value.get(name)) for name in BODIES):
+    titles = [one for one in fields.get(Holds.TITLE, ()) if _is_text(one)]
+    if not titles and not any(map(_is_text, fields.get(Holds.DETAIL, ()))):
         return False
-    return any(map(_OVER.fullmatch, _iterate_states(value))) or any(map(_OVER_TITLE.match, titles))
+    return any(map(_OVER.fullmatch, _iterate_states(fields))) or any(map(_OVER_TITLE.match, titles))
 
 
 def _is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _iterate_states(value: Mapping[str, Any]) -> Iterator[str]:
+def _iterate_states(fields: Fields) -> Iterator[str]:
     """The states that a record names, also ``{"status": {"state": "resolved"}}``."""
-    for key, one in value.items():
-        if _STATE.fullmatch(key) is None:
-            continue
+    for one in fields.get(Holds.STATE, ()):
         if isinstance(one, Mapping):
             one = one.get("state") or one.get("name") or one.get("value")
         if isinstance(one, str):

@@ -6,58 +6,29 @@ glued behind them.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from triage.domain.evidence import Stamp
 from triage.domain.patterns import compile_re
-from triage.parsers.logs.record_words import TITLES, compose_record, is_over
+from triage.parsers.logs.record_fields import Fields, Holds, name_field, read_fields
+from triage.parsers.logs.record_words import compose_record, is_over
 from triage.parsers.logs.stamps import make_epoch, read_time
 from triage.parsers.logs.state import Envelope
 from triage.signatures.program.process_names import Whose, classify_owner
 
 _DECODER: Final = json.JSONDecoder(strict=False)
-_MESSAGES: Final = (
-    "MESSAGE", "message", "msg", "log", "textPayload", "jsonPayload", "text", "line",
-    "SyslogMessage", "Message", "_raw", "body", "content", "note",
-    "comment", "_msg",
-    # What stands around the record that a store of logs or a desk gives back.
-    "_source", "result", "attributes", "fields", "incident",
-)  # fmt: skip
-# Of an object that lies in another.
-_WORDS: Final = ("message", "Message", "msg", "MESSAGE", "description")
-_TIMES: Final = (
-    "time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "receiveTimestamp",
-    "TimeGenerated", "EventTime", "_time", "date", "generatedTimestamp", "eventTime", "createdAt",
-    "created_at", "occurredAt", "startTime", "Created", "EventTimestamp", "date_happened",
-    "created", "timeUnixNano", "observedTimeUnixNano",
-)  # fmt: skip
-# Without case, and without what parts their words.
-_HOSTS: Final = (
-    "hostname", "host", "node", "nodename", "instance", "computer", "machine", "machinename",
-    "computegoogleapiscom/resourcename", "k8snodename", "hosthostname",
-)  # fmt: skip
-_PARTS_WORDS: Final = str.maketrans("", "", "_.-")
+# What stands around the record that a store of logs or a desk gives back.
+_AROUND: Final = ("_source", "result", "attributes", "fields", "incident")
+_MOST_AROUND: Final = 3
+# An object that holds none of these may be a setting: the host in it wrote nothing.
+_OF_A_RECORD: Final = frozenset({Holds.WHEN, Holds.WHEN_PRINTED, Holds.SAID, Holds.TITLE})
 # Objects beside a message that say where it was written.
 _PLACES: Final = ("labels", "stream", "resource", "kubernetes", "host", "agent", "source")
-# What names the program that wrote it, or the facility.
-_PROGRAMS: Final = (
-    "_TRANSPORT", "SYSLOG_IDENTIFIER", "syslog_identifier", "identifier", "ident", "transport",
-    "unit", "ProcessName", "Facility", "facility", "appname", "app_name", "program", "app",
-)  # fmt: skip
-_HAS_MESSAGE: Final = compile_re(
-    r'"(?:MESSAGE|[mM]essage|_?msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body|content|note|comment'
-    rf'|{"|".join(TITLES)})"\s{{0,8}}:'
-)
-# "@t", "lastTimestamp", "detected_at": how programs call a time that is none of :data:`_TIMES`.
-_TIME_KEY: Final = r"@?(?:t|ts|at|when)|@?\w{0,24}(?:[tT]ime(?:[sS]tamp)?|[dD]ate|_ts|_at|At)"
-_HAS_TIME: Final = compile_re(rf'"(?:{_TIME_KEY})"\s{{0,8}}:')
-_ANY_TIME: Final = compile_re(_TIME_KEY)
-_CUT_MESSAGE: Final = compile_re(
-    r'"(?:MESSAGE|message|msg|log|textPayload)"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)', re.DOTALL
-)
-_CUT_TIME: Final = compile_re(r'"(?:time|timestamp|@timestamp|ts)"\s{0,8}:\s{0,8}"([^"]{10,40})"')
-_CUT_HOST: Final = compile_re(r'"(?:_HOSTNAME|hostname|host|node)"\s{0,8}:\s{0,8}"([^"]{1,253})"')
+# The texts of an object that is cut, or that is no proper JSON.
+_CUT_FIELD: Final = compile_re(r'"([\w.@-]{1,60})"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)', re.DOTALL)
+_MOST_CUT_FIELDS: Final = 64
 
 # The end of a bar: its elapsed and remaining time, or its empty picture.
 _BAR: Final = compile_re(
@@ -107,41 +78,45 @@ def parse_json_time(value: Any) -> Stamp | None:
 def take_json(envelope: Envelope, _match: "re.Match[str]") -> bool:
     """Take the message out of an object, and beside it whatever says when and where."""
     line = envelope.text
-    has_message = _HAS_MESSAGE.search(line, envelope.pos) is not None
-    if not has_message and _HAS_TIME.search(line, envelope.pos) is None:
-        return False
     try:
         value, end = _DECODER.raw_decode(line, envelope.pos)
     except (ValueError, RecursionError):
-        return has_message and _cut_json(envelope)
+        return _cut_json(envelope)
     if not isinstance(value, dict) or line[end:].strip(" \t\r\n,]"):
-        return False
-    if not has_message:
-        _take_object_fields(envelope, value)  # its other fields are its words
         return False
     if _TYPED in line:
         value = _drop_types(value)
-    text, whole = None, value
-    for _ in range(3):
-        text = next((value[key] for key in _MESSAGES if value.get(key) is not None), None)
-        _take_object_fields(envelope, value)
-        if not isinstance(text, dict):
+    whole = value
+    outer = fields = read_fields(value)
+    for _ in range(_MOST_AROUND):
+        inner = next(_iterate_inner_records(value, fields), None)
+        if inner is not None or not _OF_A_RECORD.isdisjoint(fields):
+            _take_object_fields(envelope, value, fields)
+        if inner is None:
             break
-        value = text
-    if is_over(whole) or is_over(value):
+        value, fields = inner, read_fields(inner)
+    if is_over(outer) or is_over(fields):
         _replace(envelope, "")
         return True
+    message = next((get_text(one) for one in fields.get(Holds.SAID, ())), None)
     within = _list_inner_messages(whole)
-    plain = compose_record(value, get_text(text)) or next(iter(within), None)
+    plain = compose_record(fields, message) or next(iter(within), None)
     if plain is None:
-        return False
+        return False  # its other fields are its words
     gpu = _describe_gpu(line[envelope.pos : end], plain)
-    inner = "".join(f"\n{one}" for one in within if one.partition(_NODE_OF)[0] not in plain)
+    inside = "".join(f"\n{one}" for one in within if one.partition(_NODE_OF)[0] not in plain)
     about = _describe_object(value)
     place = _describe_place(about, value)
-    text = about + plain + gpu + place + _get_exception(value, plain) + inner
+    text = about + plain + gpu + place + _get_exception(fields, plain) + inside
     _replace(envelope, "" if value.get("isHealthy") is True else text)
     return True
+
+
+def _iterate_inner_records(value: Mapping[str, Any], fields: Fields) -> Iterator[dict[str, Any]]:
+    """The record in an object that holds one in the place of its message, or around it."""
+    said = fields.get(Holds.SAID)
+    around = said[:1] if said else [value.get(name) for name in _AROUND]
+    return (one for one in around if isinstance(one, dict))
 
 
 _TYPED: Final = '"stringValue"'
@@ -163,19 +138,11 @@ def _drop_types(value: Any) -> Any:
     return value
 
 
-# Where loggers put the traceback beside the message.
-_EXCEPTIONS: Final = (
-    "exc_info", "exception", "exc_text", "traceback", "stack_trace", "stacktrace", "stack",
-    "error.stack_trace", "exc", "err", "error",
-)  # fmt: skip
-
-
-def _get_exception(value: dict[str, Any], said: str) -> str:
+def _get_exception(fields: Fields, said: str) -> str:
     """The traceback or the error of an object behind a line end, empty where it has none but what
     is ``said``.
     """
-    for key in _EXCEPTIONS:
-        found = value.get(key)
+    for found in fields.get(Holds.RAISED, ()):
         if isinstance(found, dict):
             found = found.get("stack_trace") or found.get("stack") or found.get("message")
         if isinstance(found, str) and ("\n" in found or " " in found) and found not in said:
@@ -187,7 +154,6 @@ def _get_exception(value: dict[str, Any], said: str) -> str:
 _MOST_DEPTH: Final = 3
 _MOST_INNER: Final = 8
 _NODE_OF: Final = " (node "
-_NO_EVENTS: Final = frozenset((*_EXCEPTIONS, *_PLACES))
 
 
 def _list_inner_messages(value: Any, depth: int = 0) -> list[str]:
@@ -197,17 +163,24 @@ def _list_inner_messages(value: Any, depth: int = 0) -> list[str]:
     if depth > _MOST_DEPTH:
         return []
     if isinstance(value, dict):
-        value = [one for key, one in value.items() if key not in _NO_EVENTS]
+        value = [one for key, one in value.items() if not _is_no_event(key)]
     found = []
     for one in value:
         if isinstance(one, dict):
-            said = next((one[key] for key in _WORDS if isinstance(one.get(key), str)), None)
-            node = _find_host(one)
+            fields = read_fields(one)
+            texts = (*fields.get(Holds.SAID, ()), *fields.get(Holds.DETAIL, ()))
+            said = next((text for text in texts if isinstance(text, str)), None)
+            node = _find_host(fields)
             of = "" if node is None else f"{_NODE_OF}{node})"
             found += [] if said is None else [said + of]
         if isinstance(one, dict | list) and len(found) < _MOST_INNER:
             found += _list_inner_messages(one, depth + 1)
     return found[:_MOST_INNER]
+
+
+def _is_no_event(name: str) -> bool:
+    """Whether a field holds no event, but an error or the place of one."""
+    return name in _PLACES or any(holds is Holds.RAISED for holds, _ in name_field(name))
 
 
 _LABEL: Final = compile_re(r'"?([\w./-]{1,80})"?\s{0,4}[:=]\s{0,4}"([^"]{0,300})"')
@@ -217,10 +190,11 @@ _UNITS: Final = ("unit", "systemd_unit", "syslog_identifier", "app", "service_na
 def take_labels(envelope: Envelope, match: "re.Match[str]") -> bool:
     """Take who wrote a line from the labels that a store of logs prints before it."""
     labels = dict(_LABEL.findall(match["json"] or match["logfmt"]))
-    if _find_host(labels) is None and not any(name in labels for name in (*_PROGRAMS, *_UNITS)):
+    fields = read_fields(labels)
+    if _find_host(fields) is None and Holds.PROGRAM not in fields and not labels.keys() & {*_UNITS}:
         return False
     envelope.pos = match.end()
-    _take_object_fields(envelope, labels)
+    _take_object_fields(envelope, labels, fields)
     unit = next((labels[name] for name in _UNITS if labels.get(name)), None)
     if unit is not None and not envelope.kernel:
         envelope.said_by(unit.removesuffix(".service")[:80])
@@ -269,7 +243,7 @@ def _describe_place(about: str, value: dict[str, Any]) -> str:
     return f" (on node/{host})" if " pod/" in about and isinstance(host, str) and host else ""
 
 
-def _take_object_fields(envelope: Envelope, value: dict[str, Any]) -> None:
+def _take_object_fields(envelope: Envelope, value: Mapping[str, Any], fields: Fields) -> None:
     realtime = _number_text(value.get("__REALTIME_TIMESTAMP"))
     if realtime is not None:
         envelope.clock(make_epoch(realtime))
@@ -278,8 +252,8 @@ def _take_object_fields(envelope: Envelope, value: dict[str, Any]) -> None:
         )
         if up is not None:
             envelope.clock(Stamp(uptime_ns=up * 1000, error_ns=1000))
-    envelope.clock(_read_object_time(value))
-    _take_writer(envelope, value)
+    envelope.clock(_read_object_time(fields))
+    _take_writer(envelope, fields)
     for key in _PLACES:
         inner = value.get(key)
         if isinstance(inner, dict):
@@ -287,10 +261,10 @@ def _take_object_fields(envelope: Envelope, value: dict[str, Any]) -> None:
             if name is None and key == "host":
                 name = inner.get("name")  # a host's own name is the host's
             facts = labels if isinstance(labels, dict) else {}
-            _take_writer(envelope, {**inner, **facts, "node": name})
+            _take_writer(envelope, read_fields({**inner, **facts, "node": name}))
     stream = value.get("_stream")  # of VictoriaLogs: {app="kernel",hostname="gpu-17"}
     if isinstance(stream, str):
-        _take_writer(envelope, dict(_LABEL.findall(stream)))
+        _take_writer(envelope, read_fields(dict(_LABEL.findall(stream))))
     if not envelope.kernel and isinstance(value.get("SYSLOG_IDENTIFIER"), str):
         envelope.program = envelope.program or value["SYSLOG_IDENTIFIER"][:80]
     for name, keys in (
@@ -303,39 +277,36 @@ def _take_object_fields(envelope: Envelope, value: dict[str, Any]) -> None:
             setattr(envelope, name, found)
 
 
-def _read_object_time(value: dict[str, Any]) -> Stamp | None:
-    """When an object was written: by the names that are in use, else by the first that looks so. A
-    number of any other name may count seconds of work, or bytes.
-    """
-    for key in _TIMES:
-        if key in value:
-            return parse_json_time(value[key])
-    told = (
+def _read_object_time(fields: Fields) -> Stamp | None:
+    """When an object was written."""
+    printed = (
         one
-        for key, one in value.items()
-        if isinstance(one, str) and not one.isdecimal() and _ANY_TIME.fullmatch(key) is not None
+        for one in fields.get(Holds.WHEN_PRINTED, ())
+        if isinstance(one, str) and not one.isdecimal()
     )
-    return next((stamp for one in told if (stamp := parse_json_time(one)) is not None), None)
+    times = map(parse_json_time, (*fields.get(Holds.WHEN, ()), *printed))
+    return next((stamp for stamp in times if stamp is not None), None)
 
 
-def _take_writer(envelope: Envelope, value: dict[str, Any]) -> None:
+def _take_writer(envelope: Envelope, fields: Fields) -> None:
     """The host that an object names, and whether a kernel wrote."""
-    envelope.host(_find_host(value))
-    if any(value.get(key) in ("kernel", "kern") for key in _PROGRAMS):
+    envelope.host(_find_host(fields))
+    programs = fields.get(Holds.PROGRAM, ())
+    if any(one in ("kernel", "kern") for one in programs):
         envelope.kernel = True
-    unit = value.get("unit")
-    if isinstance(unit, str) and not envelope.kernel and classify_owner(unit) is Whose.SERVICE:
-        envelope.program = envelope.program or unit.removesuffix(".service")[:80]
+    if envelope.kernel:
+        return
+    for unit in programs:
+        if isinstance(unit, str) and classify_owner(unit) is Whose.SERVICE:
+            envelope.program = envelope.program or unit.removesuffix(".service")[:80]
 
 
-def _find_host(value: Mapping[str, Any]) -> str | None:
-    """The host that an object names, by the first of :data:`_HOSTS`."""
-    names = {
-        key.translate(_PARTS_WORDS).lower(): one
-        for key, one in value.items()
-        if isinstance(one, str) and 0 < len(one) <= 253 and " " not in one
-    }
-    return next((names[key] for key in _HOSTS if key in names), None)
+def _find_host(fields: Fields) -> str | None:
+    """The host that an object names by its surest name."""
+    for name in fields.get(Holds.HOST, ()):
+        if isinstance(name, str) and 0 < len(name) <= 253 and " " not in name:
+            return name
+    return None
 
 
 def _number_text(value: Any) -> int | None:
@@ -359,24 +330,20 @@ def _unescape(text: str) -> str:
 
 def _cut_json(envelope: Envelope) -> bool:
     """The message of an object that is cut, or that is no proper JSON."""
-    line, pos = envelope.text, envelope.pos
-    found = _CUT_MESSAGE.search(line, pos)
-    if found is None:
+    found = islice(_CUT_FIELD.finditer(envelope.text, envelope.pos), _MOST_CUT_FIELDS)
+    fields = read_fields({one[1]: _unescape(one[2]) for one in found})
+    if Holds.SAID not in fields:
         return False
-    time = _CUT_TIME.search(line, pos)
-    if time is not None:
-        envelope.clock(parse_json_time(time[1]))
-    name = _CUT_HOST.search(line, pos)
-    if name is not None:
-        envelope.host(name[1])
-    _replace(envelope, _unescape(found[1]))
+    envelope.clock(_read_object_time(fields))
+    envelope.host(_find_host(fields))
+    _replace(envelope, fields[Holds.SAID][0])
     return True
 
 
 def take_quoted(envelope: Envelope, _match: "re.Match[str]") -> bool:
     """One row of an object that is printed over several lines."""
-    found = _CUT_MESSAGE.match(envelope.text, envelope.pos)
-    if found is None:
+    found = _CUT_FIELD.match(envelope.text, envelope.pos)
+    if found is None or all(holds is not Holds.SAID for holds, _ in name_field(found[1])):
         return False
-    _replace(envelope, _unescape(found[1]))
+    _replace(envelope, _unescape(found[2]))
     return True

@@ -1,0 +1,95 @@
+"""What the fields of a record hold, by their names: when it was, of which host, what was said.
+
+The names are data, ``record_fields.toml``: one table for objects, tables and records of a field a
+line.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, Final
+
+from triage.domain.patterns import compile_re
+from triage.domain.toml_tables import read_toml
+
+_WORD: Final = compile_re(r"[A-Z]{1,40}(?![a-z])|[A-Z]?[a-z]{1,40}|\d{1,9}")
+_MOST_CHARACTERS: Final = 100
+
+
+class Holds(StrEnum):
+    """What a field may hold; the tables of ``record_fields.toml``."""
+
+    WHEN = "when"
+    WHEN_PRINTED = "when_printed"
+    HOST = "host"
+    MACHINES = "machines"
+    SAID = "said"
+    TOLD = "told"
+    TITLE = "title"
+    DETAIL = "detail"
+    GRADE = "grade"
+    PART = "part"
+    NUMBER = "number"
+    CONTROLLER = "controller"
+    KEEPER = "keeper"
+    STATE = "state"
+    SERVICE = "service"
+    PROGRAM = "program"
+    RAISED = "raised"
+
+
+Fields = Mapping[Holds, list[Any]]
+"""The values of a record by what they are, those of the surest names first."""
+WORDS: Final = (Holds.SAID, Holds.DETAIL, Holds.TOLD, Holds.TITLE)
+"""What may be a record's words, the surest first."""
+TIMES: Final = (Holds.WHEN, Holds.WHEN_PRINTED)
+
+
+def _make_tables() -> tuple[dict[str, list[tuple[Holds, int]]], dict[str, tuple[Holds, int]]]:
+    """What whole names, and last words of names, tell: each with how sure it is, 0 the surest."""
+    names: defaultdict[str, list[tuple[Holds, int]]] = defaultdict(list)
+    words: dict[str, tuple[Holds, int]] = {}
+    for holds, table in read_toml("triage.parsers.logs", "record_fields").items():
+        for rank, name in enumerate(table["names"]):
+            names[name].append((Holds(holds), rank))
+        for word in table.get("words", ()):
+            words[word] = (Holds(holds), len(table["names"]))
+    return dict(names), words
+
+
+_NAMES, _LAST_WORDS = _make_tables()
+
+
+@lru_cache(maxsize=8192)
+def name_field(name: str) -> tuple[tuple[Holds, int], ...]:
+    """What a field of this name holds, each with how sure that is, 0 the surest."""
+    words = [word.lower() for word in _WORD.findall(name[:_MOST_CHARACTERS])]
+    known = _NAMES.get("".join(words))
+    if known is not None:
+        return tuple(known)
+    last = _LAST_WORDS.get(words[-1]) if words else None
+    return () if last is None else (last,)
+
+
+def read_fields(record: Mapping[str, Any]) -> Fields:
+    """What a record holds; what has no value is left out."""
+    return sort_fields(record.items())
+
+
+def sort_fields(pairs: Iterable[tuple[str, Any]]) -> Fields:
+    """What fields hold of which several may have the same name."""
+    found: defaultdict[Holds, list[tuple[int, Any]]] = defaultdict(list)
+    for name, value in pairs:
+        if value is not None:
+            for holds, rank in name_field(name):
+                found[holds].append((rank, value))
+    return {
+        holds: [value for _, value in sorted(rows, key=lambda row: row[0])]
+        for holds, rows in found.items()
+    }
+
+
+def list_values(fields: Fields, *kinds: Holds) -> list[Any]:
+    """The values of these kinds, the first kind first."""
+    return [value for holds in kinds for value in fields.get(holds, ())]
