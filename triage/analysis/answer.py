@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from triage.analysis.coverage import build_coverage
 from triage.analysis.dump_view import DumpView, view_dumps
+from triage.analysis.facts.fate_of_jobs import take_from_scheduler
 from triage.analysis.facts.find_stop import DumpSigns, find_stop
 from triage.analysis.facts.odd_node import find_odd_messages
 from triage.analysis.facts.of_the_job import (
@@ -107,12 +108,15 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     if view is not None and view.is_ambiguous:
         facts = facts if view.has_map else facts.without_ranks()
         logs = _drop_rank_numbers(logs)
+    facts, logs, scheduled = take_from_scheduler(facts, logs)
     dated = on_one_clock(logs, view.case if view is not None else None, facts, at)
     if view is not None:
         view = replace(view, case=with_logs(view.case, dated.evidence))
     case = view.case if view is not None else None
     of_dumps = tuple(find_detector_claims(case)) if case is not None else ()
-    dated = replace(dated, fleet=with_places(dated.fleet, logs.looks))
+    dated = replace(
+        dated, fleet=with_places(dated.fleet, logs.looks), notes=(*scheduled, *dated.notes)
+    )
     nodes = _find_job_nodes(view, facts, dated)
     sampled = make_looks_of_telemetry(dated.logs.telemetry, dated.fleet, nodes)
     progress = beside_idle_gpus(

@@ -31,6 +31,7 @@ from triage.formats.live import LIVE
 from triage.formats.logs.bug_report import BugReport
 from triage.formats.logs.controller_lists import EVENT_TABLE
 from triage.formats.logs.field_blocks import FIELD_BLOCKS
+from triage.formats.logs.host_sections import HostSections
 from triage.formats.logs.host_table import HOST_TABLE
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
@@ -69,6 +70,7 @@ TELEMETRY: Final[tuple[TelemetryFormat, ...]] = (QUERY_RESULT, EXPOSITION, TABLE
 STREAMS: Final[tuple[StreamFormat, ...]] = (
     *TELEMETRY,
     *(replace(row, checks=_STATES) if row.name == _SMI_TABLE else row for row in LIVE),
+    HostSections(_CHECK_TABLE),
     BugReport(_CHECK_TABLE),
     *CHECKS,
     HOST_NAME,

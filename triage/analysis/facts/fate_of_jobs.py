@@ -35,6 +35,8 @@ _ABOUT_A_POD: Final = compile_re(
     r"(?P<named>[a-z0-9][\w.-]{0,250}-[\w.-]{1,60})"
     r"|\bevicting pod (?:[\w.-]{1,80}/)?(?P<evicted>[\w.-]{2,253})"
 )
+_LISTED: Final = "slurm.job_nodes"
+_NUMBER_IN_NAME: Final = compile_re(r"(?<!\d)\d{2,12}(?:_\d{1,9})?(?!\d)")
 # slurm-4711.out, slurm-4711_3.out
 _IN_NAME: Final = compile_re(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
 # What these say in the job's own log is about it.
@@ -106,6 +108,46 @@ def own_job(
         if file.of_a_job and (found := _POD_IN_NAME.search(file.artifact)) is not None
     }
     return OwnJob(frozenset(numbers), frozenset(words), frozenset(uids))
+
+
+def take_from_scheduler(facts: Job, logs: LogSet) -> tuple[Job, LogSet, list[str]]:
+    """``facts`` with the nodes on which the scheduler put the job, where nobody else lists them,
+    ``logs`` without those of its other jobs, and a note.
+
+    A log of the scheduler tells of many jobs: this one's number stands in the names or at the heads
+    of its own logs, or no other is listed.
+    """
+    nodes: dict[str, list[str]] = {}
+    for row in logs.evidence:
+        if row.signature == _LISTED:
+            number = next(
+                row.fields[name] for name in ("job", "job2", "job3") if name in row.fields
+            )
+            nodes[number] = row.fields.get("nodes", row.fields.get("said_of", "")).split()
+    named = {
+        *_NUMBER_IN_NAME.findall(" ".join(file.artifact for file in logs.files if file.of_a_job))
+    }
+    own = nodes.keys() & (own_job(facts, logs.files, ()).numbers | named) or nodes.keys()
+    if len(own) != 1:
+        return facts, logs, []
+    (number,) = own
+    others = {
+        file.artifact
+        for file in logs.files
+        if file.of_a_job and (told := _read_number(file)) is not None and told != number
+    }
+    if len(others) == sum(file.of_a_job for file in logs.files):
+        others = set()
+    logs, notes = _leave_out(logs, others, f"of another job than {number}")
+    if not (facts.nodes or facts.rank_to_node):
+        facts = replace(facts, nodes=tuple(nodes[number]))
+    return facts, logs, notes
+
+
+def _read_number(file: LogFile) -> str | None:
+    """The number of the job that a log is of, by its head or its name."""
+    found = _IN_NAME.search(file.artifact)
+    return file.job_id or (found[1] if found is not None else None)
 
 
 def _plain_uid(uid: str) -> str:
@@ -294,7 +336,12 @@ def _collect_sizes(logs: LogSet) -> set[int | None]:
 
 
 def _drop_strange_logs(logs: LogSet, strange: Collection[str]) -> tuple[LogSet, list[str]]:
-    """``logs`` without those of another job, and a note that names them."""
+    """``logs`` without those whose ranks ran elsewhere, and a note that names them."""
+    return _leave_out(logs, strange, "their ranks ran on other nodes than this job's")
+
+
+def _leave_out(logs: LogSet, strange: Collection[str], why: str) -> tuple[LogSet, list[str]]:
+    """``logs`` without those of another job, and a note that names them and says why."""
     if not strange:
         return logs, []
     shown = list_some(sorted(strange), _SHOWN)
@@ -303,7 +350,7 @@ def _drop_strange_logs(logs: LogSet, strange: Collection[str]) -> tuple[LogSet, 
         files=[file for file in logs.files if file.artifact not in strange],
         evidence=[row for row in logs.evidence if row.artifact not in strange],
     )
-    return kept, [f"the ranks in {shown} ran on other nodes than this job's: left out"]
+    return kept, [f"{shown}: left out, {why}"]
 
 
 def _find_less_heard_logs(logs: LogSet, world: int | None) -> set[str]:

@@ -16,6 +16,7 @@ from typing import Final
 from triage.analysis.facts.stop import AFTER_S, BEFORE_S, CLOCKS_APART_S, SECOND, is_by_process
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.patterns import compile_re
 
 # Nodes that lose one server lose it within this.
 _TOGETHER_NS: Final = 60 * SECOND
@@ -28,22 +29,52 @@ _ROW_XIDS: Final = frozenset({48, 63, 64})
 
 
 def mark_found_again(rows: Sequence[Evidence]) -> list[Evidence]:
-    """``rows``; a server that the same log finds again within a minute was a hitch."""
-    found: dict[tuple[str, str | None, str | None], list[int]] = defaultdict(list)
+    """``rows``; what the same log says is over soon after was a hitch: a server that is found
+    again, and a supply or a fan that a controller sees again, unless its node booted in between.
+    """
+    found: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
+    boots: dict[str | None, list[int]] = defaultdict(list)
     for row in rows:
-        if row.kind is Kind.STORAGE and row.peer and row.fields.get("cleared") == "yes":
-            found[row.artifact, row.node, row.peer].append(_get_clock_ns(row))
-    return [
-        replace(row, role=EvidenceRole.ADVICE)
-        if row.role is EvidenceRole.ROOT
-        and row.kind is Kind.STORAGE
-        and any(
-            0 <= ns - _get_clock_ns(row) <= _TOGETHER_NS
-            for ns in found.get((row.artifact, row.node, row.peer), ())
-        )
-        else row
-        for row in rows
-    ]
+        if row.fields.get("cleared") == "yes" and (unit := _find_unit(row)) is not None:
+            found[row.artifact, row.node, *unit].append(_get_clock_ns(row))
+        elif row.kind is Kind.BOOT and row.at_ns is not None:
+            boots[row.node].append(row.at_ns)
+    kept = []
+    for row in rows:
+        unit = _find_unit(row) if row.role is EvidenceRole.ROOT else None
+        if unit is not None:
+            limit_ns = _TOGETHER_NS if row.kind is Kind.STORAGE else _SEEN_AGAIN_NS
+            clock_ns = _get_clock_ns(row)
+            again = [
+                ns
+                for ns in found.get((row.artifact, row.node, *unit), ())
+                if 0 <= ns - clock_ns <= limit_ns
+            ]
+            begun = row.at_ns if row.at_ns is not None else clock_ns
+            if again and not any(
+                begun <= ns <= begun + _BOOTED_NS for ns in boots.get(row.node, ())
+            ):
+                row = replace(row, role=EvidenceRole.ADVICE)
+        kept.append(row)
+    return kept
+
+
+# A part of a controller that is seen again within this was never gone for good.
+_SEEN_AGAIN_NS: Final = 30 * 60 * SECOND
+_BOOTED_NS: Final = 60 * 60 * SECOND
+_FIGURE: Final = compile_re(r"\d{1,4}")
+
+
+def _find_unit(row: Evidence) -> tuple[str | None, ...] | None:
+    """What a row says is gone or back: a server, or a part by its sensor and number; None where it
+    names neither.
+    """
+    if row.kind is Kind.STORAGE:
+        return (row.peer,) if row.peer else None
+    if row.kind not in (Kind.POWER, Kind.THERMAL) or "sensor" not in row.fields:
+        return None
+    figure = _FIGURE.search(row.fields.get("words", ""))
+    return row.fields["sensor"], figure[0] if figure is not None else None
 
 
 # What nodes say one by one at so many moments, over so long, is how their shared services are.

@@ -160,8 +160,8 @@ _ISO_DATE: Final = compile_re(
     r"(Z| ?[+-]\d\d:?\d\d\b| [A-Z]{3,5}\b)?"
 )
 _ENDED: Final = compile_re(
-    r"\bde-?assert(?:ed|ion)?\b|\bis operating normally\b|\bhas returned to\b|"
-    r"\b(?:is|was|been) restored\b|\breturned to normal\b|\bcleared\b|\brepaired\b",
+    r"\bde-?assert(?:ed|ion)?\b|\bis operating normally\b|\b(?:has )?returned to\b|\brestored\b"
+    r"|\bcleared\b|\brepaired\b",
     re.IGNORECASE,
 )
 _WELL: Final = frozenset({"ok", "repaired", "cleared", "normal", "resolved"})

@@ -1,0 +1,154 @@
+"""One text with what several machines printed, one below the other.
+
+``clush -b`` and ``dshbak -c`` put each machine's lines below its name, Ansible below ``n7 | CHANGED
+| rc=0 >>``, scripts below a heading, and who copies a terminal has its prompt above them::
+
+    ---------------
+    gpu-17
+    ---------------
+    [Mon Apr 14 23:11:09 2025] NVRM: Xid (PCI:0000:61:00): 62, pid='<unknown>', ...
+
+    [root@gpu-18 ~]# dmesg -T | tail
+    [Mon Apr 14 23:09:41 2025] mlx5_core 0000:5e:00.0: Link down
+
+Each line is read as one that has its machine in front of it, as ``pdsh`` prints it. A prompt says
+where a command ran: what it shows is that machine's where it asks the machine itself, and anybody's
+where it shows a file that all of them share. Checks are read as checks.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from triage.domain.evidence import Evidence
+from triage.domain.patterns import compile_re
+from triage.formats.format import FormatTable, Head, ReadLines
+from triage.formats.health.check_format import CheckFormat, build_check_evidence
+from triage.parsers.logs.join import Outcome
+from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
+
+_MAX_BYTES: Final = 64 << 20
+_FIRST_LINES: Final = 12
+_LEAST_HEADED: Final = 2
+_NAME: Final = r"(?=[\w.-]{0,60}\d)[A-Za-z][\w.-]{1,62}"
+_RULE: Final = compile_re(r"[-=]{5,80}\s*$")
+_BARE: Final = compile_re(rf"({_NAME})\s*$")
+_HEADING: Final = compile_re(
+    rf"(?:[=#*>-]{{2,12}} ?(?:host:? |node:? )?({_NAME})(?: {{1,4}}(\([^)\n]{{1,80}}\)))?:?"
+    r"(?: ?[=#*<-]{2,60})?"
+    rf"|({_NAME}) \| [A-Z!]{{2,20}}(?: \| rc=-?\d{{1,4}} \|? ?>>| => ?\{{| >>)"
+    rf"|\[({_NAME})\])\s*$"
+)
+_USER: Final = r"\w[\w.-]{0,40}"
+_PROMPT: Final = compile_re(
+    rf"(?:\[{_USER}@({_NAME}) [^\]\n]{{1,120}}\][#$]"
+    rf"|{_USER}@({_NAME}):[^\s#$]{{0,120}} ?[#$]) (.+)$"
+)
+_ELSEWHERE: Final = compile_re(rf"\b(?:ssh|-H)(?: -\w+(?: \S+)?)*? (?:\w+@)?({_NAME})\b")
+# Commands that show the machine on which they run.
+_OF_THE_MACHINE: Final = compile_re(
+    r"(?:^|[;&|] ?|sudo (?:-\w+ )*)(?:dmesg|journalctl|nvidia-smi|dcgmi|amd-smi|rocm-smi|ipmitool"
+    r"|ipmi-sel|lspci|lsmod|lscpu|ibstat\w*|ibv_\w+|ethtool|ip |rdma|free|top|ps|uptime|df|mount"
+    r"|nvme|smartctl|mcelog|ras-mc-ctl|edac-util|dmidecode|sensors|systemctl|hostname"
+    r"|(?:tail|cat|less|grep)\b[^|]*/var/log/)"
+)
+
+
+class _Section(NamedTuple):
+    """The lines from ``start`` (counted from 0) up to ``stop``, and whose they are, if one's."""
+
+    start: int
+    stop: int
+    host: str | None
+
+
+def _find_heads(lines: Sequence[str]) -> Iterator[tuple[int, int, str | None, bool]]:
+    """Where each section's head begins and ends, whose it is, and whether it names a command."""
+    for k, line in enumerate(lines):
+        if (
+            _RULE.match(line)
+            and k + 2 < len(lines)
+            and _RULE.match(lines[k + 2])
+            and lines[k + 1].strip()
+        ):
+            found = _BARE.match(lines[k + 1])
+            yield k, k + 3, None if found is None else found[1], False
+        elif (prompt := _PROMPT.match(line)) is not None:
+            host, command = prompt[1] or prompt[2], prompt[3]
+            other = _ELSEWHERE.search(command)
+            is_its = other is not None or _OF_THE_MACHINE.search(command) is not None
+            yield k, k + 1, (other[1] if other is not None else host) if is_its else None, True
+        elif (heading := _HEADING.match(line)) is not None:
+            host = heading[1] or heading[3] or heading[4]
+            yield k, k + 1, host, heading[2] is not None
+
+
+def _split(lines: Sequence[str]) -> list[_Section]:
+    """The sections of a text; what stands above the first head is nobody's."""
+    heads = list(_find_heads(lines))
+    ends = [begin for begin, *_ in heads[1:]] + [len(lines)]
+    return [
+        _Section(start, stop, host) for (_, start, host, _), stop in zip(heads, ends, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class HostSections:
+    """``checks`` are the formats that a section may have."""
+
+    checks: FormatTable[CheckFormat]
+    name: str = "host_sections"
+    words: tuple[str, ...] = ()
+    kind: None = None
+
+    def claims(self, head: Head) -> bool:
+        """Whether heads of machines stand in it, the first of them at the beginning."""
+        lines = head.whole_text.split("\n")
+        if next(_find_heads(lines[:_FIRST_LINES]), None) is None:
+            return False
+        heads = list(_find_heads(lines))
+        if any(has_command and host is not None for _, _, host, has_command in heads):
+            return True
+        headed = {host for _, _, host, has_command in heads if host is not None and not has_command}
+        return len(headed) >= _LEAST_HEADED or (
+            bool(headed)
+            and any(" -w " in line or "dshbak" in line for line in lines[:_FIRST_LINES])
+        )
+
+    def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:
+        """The lines of all machines, and the results of their checks."""
+        whole = stream.read_up_to(_MAX_BYTES + 1)
+        if len(whole) > _MAX_BYTES:
+            rest = LogStream.make(stream.artifact, whole)
+            rest.read = ReadAhead(whole[HEAD_BYTES:], stream).read
+            return read_lines(rest)
+        lines = whole.decode("utf-8", "replace").split("\n")
+        sections = _split(lines)
+        labelled = [""] * len(lines)
+        results = []
+        for one in sections:
+            found = list(self._iterate_results(lines, one, stream.artifact))
+            results += found
+            if not found:
+                label = "" if one.host is None else f"{one.host}: "
+                labelled[one.start : one.stop] = [
+                    f"{label}{line}" if line.strip() else "" for line in lines[one.start : one.stop]
+                ]
+        text = "\n".join(labelled).encode()
+        blank = len(text) - len(text.lstrip(b"\n"))
+        log = LogStream.make(stream.artifact, text, blank + HEAD_BYTES)
+        log.notes, log.total = stream.notes, stream.total
+        outcome = read_lines(log)
+        return replace(outcome, rows=[*outcome.rows, *results]) if results else outcome
+
+    def _iterate_results(
+        self, lines: Sequence[str], one: _Section, artifact: str
+    ) -> Iterator[Evidence]:
+        """Results of a check that a section is."""
+        text = "\n".join(lines[one.start : one.stop]) + "\n"
+        row = self.checks.find_first(Head(text[: 8 << 10].encode(), artifact))
+        if row is None:
+            return
+        for result in row.checks(text.encode(), artifact).results:
+            found = build_check_evidence(result)
+            yield replace(found, line=(found.line or 1) + one.start, node=found.node or one.host)
