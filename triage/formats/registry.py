@@ -36,6 +36,7 @@ from triage.formats.logs.host_table import HOST_TABLE
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import HOST_NAME, LOG
+from triage.formats.logs.name_table import NAME_TABLE
 from triage.formats.logs.notes import NOTES
 from triage.formats.logs.pod_description import POD_DESCRIPTION
 from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE
@@ -81,6 +82,7 @@ STREAMS: Final[tuple[StreamFormat, ...]] = (
     YAML_DOCUMENT,
     EVENT_TABLE,
     HOST_TABLE,
+    NAME_TABLE,
     POD_DESCRIPTION,
     SEL_VERBOSE,
     SEL_LIST,

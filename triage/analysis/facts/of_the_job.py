@@ -24,6 +24,7 @@ from triage.analysis.facts.stop import (
     is_by_process,
     is_failing,
 )
+from triage.analysis.placement.host_names import OF_PODS, OTHER_NAME
 from triage.analysis.placement.identity import JobPlacement
 from triage.analysis.progress.job import add_health, judge_health
 from triage.domain.category import HARDWARE, Category
@@ -198,6 +199,9 @@ def find_strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str]
     if not listed and fleet.world_size and len(fleet.node_by_rank) == fleet.world_size:
         listed = set(fleet.node_by_rank.values())
         who = "no rank of the job sits on"
+    elif not listed:
+        listed = _list_nodes_of_pods(dated.evidence, fleet)
+        who = "no pod of the job is on"
     said = (*dated.evidence, *dated.unfamiliar)
     named = {row.node for row in said if row.node is not None}
     seen = named | {file.node for file in dated.logs.files if file.node is not None}
@@ -208,6 +212,30 @@ def find_strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str]
         return frozenset(), []
     shown = list_some(strange, 3)
     return frozenset(strange), [f"{who} {shown}: what their logs say is not held against anybody"]
+
+
+def _list_nodes_of_pods(evidence: Sequence[Evidence], fleet: JobPlacement) -> set[str]:
+    """The nodes on which a list puts the job's pods, which are those called as the ones on nodes
+    where its ranks sit or its processes speak; empty where these are not all among them.
+    """
+    homes = {
+        (row.fields["pod"], row.node)
+        for row in evidence
+        if row.signature in OF_PODS and row.node is not None and OTHER_NAME not in row.text
+    }
+    tied = _find_tied_nodes(evidence, fleet)
+    words = {pod.partition("-")[0] for pod, node in homes if node in tied}
+    listed = {node for pod, node in homes if pod.partition("-")[0] in words}
+    return listed if len(words) == 1 and tied <= listed else set()
+
+
+def _find_tied_nodes(evidence: Iterable[Evidence], fleet: JobPlacement) -> frozenset[str]:
+    """The nodes that the job's ranks sit on, and those that its processes speak on."""
+    return fleet.seated | {
+        row.node
+        for row in evidence
+        if is_by_process(row) and Trait.NOT_THE_JOB not in row.traits and row.node is not None
+    }
 
 
 def weaken_untied(
@@ -221,11 +249,7 @@ def weaken_untied(
     """
     if facts.nodes or facts.rank_to_node:
         return tuple(evidence)
-    tied = fleet.seated | {
-        row.node
-        for row in evidence
-        if is_by_process(row) and Trait.NOT_THE_JOB not in row.traits and row.node is not None
-    }
+    tied = _find_tied_nodes(evidence, fleet)
     kept = []
     for row in evidence:
         if row.node is not None and row.node not in tied:

@@ -152,7 +152,9 @@ def _select_readings(
     def is_heard_beside(row: Evidence, node: str | None) -> bool:
         known_of = firm if is_sure_reading(row) else hinted
         if node in known_of:
-            return False
+            # A node that is gone may be so for any part of it.
+            is_open = any(row.category in one.also for one in telling if one.node == node)
+            return Trait.FOUND_OUT in row.traits and is_open and node not in firm
         of_its_place = node in accused or row.category in _OF_NO_NODE | SOFTWARE
         return of_its_place or not (known_of or row.category in everywhere)
 

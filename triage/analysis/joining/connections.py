@@ -27,7 +27,7 @@ from triage.analysis.joining.peers import (
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
 from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import HARDWARE, SOFTWARE, Category
-from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind
+from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
 # Causes whose lines name a connection rather than a node.
 _CONNECTED: Final = frozenset({Category.NETWORK, Category.NIC})
@@ -211,11 +211,16 @@ def _drop_errors_of_lost_peers(
     for k, cause in enumerate(causes):
         if cause.node is None or cause.category in _CONNECTED:
             continue
-        read = cause.category in HARDWARE and any(map(is_sure_reading, cause.rows))
+        read = cause.category in HARDWARE and any(map(_is_read, cause.rows))
         if not (read or is_sure(cause)):
             continue
-        telling = (row for row in cause.rows if row.is_firm or is_sure_reading(row))
-        times = [row.at_ns for row in telling if row.at_ns is not None]
+        telling = (row for row in cause.rows if row.is_firm or _is_read(row))
+        # What was found out later had happened before.
+        times = [
+            0 if Trait.FOUND_OUT in row.traits else row.at_ns
+            for row in telling
+            if row.at_ns is not None
+        ]
         if times and (cause.node not in firsts or min(times) < firsts[cause.node][0]):
             firsts[cause.node] = (min(times), k)
     raised = _find_first_exceptions(causes)
@@ -250,6 +255,11 @@ def _drop_errors_of_lost_peers(
         for k, cause in enumerate(causes)
     ]
     return kept, left
+
+
+def _is_read(row: Evidence) -> bool:
+    """Whether the reader surely takes a line for what it is, or somebody found it out later."""
+    return is_sure_reading(row) or Trait.FOUND_OUT in row.traits
 
 
 def _find_first_exceptions(

@@ -105,7 +105,10 @@ def mask_numbers(name: str) -> str:
     return re.sub(r"\d", "0", name.lower())
 
 
-_OF_PODS: Final = frozenset({"kubernetes.pod_bound", "kubernetes.pod_listed"})
+OF_PODS: Final = frozenset({"kubernetes.pod_bound", "kubernetes.pod_listed"})
+
+# What a table calls a machine that is no pod stands behind this.
+OTHER_NAME: Final = "Successfully assigned names/"
 
 
 def with_pods(names: dict[str, str], sure: Iterable[str], rows: Iterable[Evidence]) -> None:
@@ -117,7 +120,7 @@ def with_pods(names: dict[str, str], sure: Iterable[str], rows: Iterable[Evidenc
     homes: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         pod = row.fields.get("pod")
-        if row.signature in _OF_PODS and pod is not None and row.node is not None:
+        if row.signature in OF_PODS and pod is not None and row.node is not None:
             homes[pod].add(row.node)
     known = {parse_plain_host(name) for name in sure}
     guests: dict[str, set[str]] = defaultdict(set)

@@ -323,8 +323,7 @@ def resolve(
     ]
     sure = [*job.nodes, *job.rank_to_node.values(), *dump_node_of.values()]
     names = map_canonical_names(sure, rows)
-    inits = {row.node for row in rows if row.signature == JOINED and row.node}
-    with_pods(names, [*sure, *inits], rows)
+    with_pods(names, sure, rows)
     world = job.world_size or find_world_size(rows, dump_node_of) or find_world_of_looks(looks)
     claims = _SeatClaims(names)
     claims.add_job(job, world)

@@ -19,6 +19,7 @@ from triage.parsers.logs.record_fields import (
     TIMES,
     WORDS,
     Holds,
+    find_host,
     list_values,
     name_field,
     read_fields,
@@ -31,7 +32,7 @@ _ZONE: Final = compile_re(r" ?\(([a-z]{2,5}|[+-]\d\d:?\d\d)\)$")
 _BLANKS: Final = compile_re(r" {2,}|\t")
 _COLUMNS: Final = "  "
 # What a line about a node bears under names of its own.
-_TAKEN: Final = frozenset({*TIMES, Holds.HOST, Holds.SAID})
+_TAKEN: Final = frozenset({*TIMES, Holds.HOST, Holds.SUBJECT, Holds.SAID})
 _LEAST_COLUMNS: Final = 3
 _MOST_COLUMNS: Final = 100
 _MOST_HEAD: Final = 4000
@@ -53,7 +54,7 @@ def _iterate_table_rows(text: str) -> Iterator[tuple[int, str]]:
     if columns is None:
         return
     for offset, line in _iterate_whole_rows(rest, columns.delimiter):
-        cells = [cell.strip() for cell in _split_cells(line, columns.delimiter)]
+        cells = [cell.strip() for cell in split_cells(line, columns.delimiter)]
         if row := _format_row(columns, cells):
             yield len(head) + 1 + offset, row
 
@@ -80,7 +81,7 @@ def _format_row(columns: _Columns, cells: list[str]) -> str:
     if not words:
         return ""
     at = choose_time(list_values(fields, *TIMES)) + columns.zone
-    host = next(iter(fields.get(Holds.HOST, ())), "")
+    host = find_host(fields) or ""
     if columns.of_controller:
         part = next(iter(fields.get(Holds.PART, ())), "")
         grade = next(iter(fields.get(Holds.GRADE, ())), "")
@@ -117,22 +118,30 @@ def _iterate_whole_rows(text: str, delimiter: str) -> Iterator[tuple[int, str]]:
         count = 0
 
 
-def _split_cells(line: str, delimiter: str) -> list[str]:
+def split_cells(line: str, delimiter: str) -> list[str]:
     """The cells of a row; none where it is no row, as with a carriage return inside."""
-    if delimiter == _COLUMNS:
-        return _BLANKS.split(line.strip())
+    if not delimiter.strip():
+        return line.split() if delimiter == " " else _BLANKS.split(line.strip())
     try:
         return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:
         return []
 
 
+def split_heading(line: str) -> tuple[str, list[str]]:
+    """How the columns of a heading are parted, and their names in small letters."""
+    delimiter = max(",;\t|", key=line.count)
+    if delimiter not in line:
+        delimiter = _COLUMNS if _COLUMNS in line.strip() else " "
+    return delimiter, [one.strip(' "').lower() for one in split_cells(line, delimiter)]
+
+
 @lru_cache(maxsize=64)
 def _map_table_columns(line: str) -> _Columns | None:
     """The columns that a first line names; None for any other first line."""
-    delimiter = max(",;\t|", key=line.count)
-    delimiter = delimiter if delimiter in line else _COLUMNS
-    names = [one.strip(' "').lower() for one in _split_cells(line, delimiter)]
+    delimiter, names = split_heading(line)
+    if delimiter == " ":
+        return None
     if not _LEAST_COLUMNS <= len(names) <= _MOST_COLUMNS or len(line) > _MOST_HEAD:
         return None
     zones = [found[1].upper() for one in names if (found := _ZONE.search(one)) is not None]
@@ -146,7 +155,8 @@ def _map_table_columns(line: str) -> _Columns | None:
         list_values(fields, Holds.PART, Holds.GRADE)
     )
     is_kept = Holds.TITLE in fields and not fields.keys().isdisjoint({Holds.STATE, Holds.KEEPER})
-    if not (of_controller or is_kept or Holds.HOST in fields or "labels" in names):
+    names_host = not fields.keys().isdisjoint({Holds.HOST, Holds.SUBJECT})
+    if not (of_controller or is_kept or names_host or "labels" in names):
         return None
     zone = f" {zones[0]}" if zones else ""
     return _Columns(delimiter, names, zone, of_controller, Holds.KEEPER in fields)

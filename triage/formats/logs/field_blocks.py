@@ -22,6 +22,7 @@ from triage.parsers.logs.record_fields import (
     WORDS,
     Fields,
     Holds,
+    find_host,
     list_values,
     read_fields,
 )
@@ -37,8 +38,10 @@ _FIELD: Final = compile_re(
     r"(?:[ \t]+(?P<value>\S.*?))?[ \t\r]*"
 )
 _RULE: Final = compile_re(r"[ \t]*[-*_=~+#|]{3,}[ \t\r]*")
+# "health_event {" and "}", as protocol buffers are printed.
+_BRACE: Final = compile_re(r"[ \t]*(?:\w{1,80}[ \t]*\{|\})[ \t\r]*")
 _OVER: Final = compile_re(
-    r"(?i)\[?(?:ok|up|recover(?:ed|y)|resolved|cleared|closed|normal|repaired)\b"
+    r"(?i)\[?(?:ok|up|recover(?:ed|y)|resolved|cleared|closed|normal|healthy|repaired)\b"
     r"|.{0,60}\b(?:is (?:OK|UP)\b|has been resolved)"
 )
 _CLOCK_FIRST: Final = compile_re(
@@ -76,7 +79,7 @@ class _Record:
     def is_telling(self) -> bool:
         """Whether it says something, and when or of what; a mail, which has a subject, is none."""
         fields = self.read()
-        names_host = Holds.HOST in fields
+        names_host = find_host(fields) is not None
         told = list_values(fields, *(WORDS if names_host else _WORDS_BUT_TITLES))
         return bool(told) and len(self.fields) > 1 and (names_host or bool(self.find_time()))
 
@@ -87,7 +90,7 @@ class _Record:
         fields = self.read()
         at, words = self.find_time(), list_values(fields, *WORDS)[0]
         in_brackets = (found["host"] for text in self.head if (found := _IN_BRACKETS.match(text)))
-        host = next(iter((*fields.get(Holds.HOST, ()), *in_brackets)), "")
+        host = find_host(fields) or next(in_brackets, "")
         if not fields.keys().isdisjoint({Holds.NUMBER, Holds.CONTROLLER}):
             sensor = self.fields.get("sensor") or self.fields.get("sensor name", "")
             row = format_event_row(at, sensor, words, next(iter(fields.get(Holds.GRADE, ())), ""))
@@ -111,7 +114,11 @@ def _iterate_blocks(text: str) -> Iterator[_Record]:
                 one = _Record(offset)
             if not one.fields:
                 one.offset = offset
-            one.fields[name] = found["value"] or ""
+            one.fields[name] = _unquote(found["value"] or "")
+        elif _BRACE.fullmatch(line):
+            if one.fields:
+                yield one
+                one = _Record(offset)
         elif line.strip() and not _RULE.fullmatch(line):
             if one.fields:
                 yield one
@@ -125,6 +132,11 @@ def _iterate_blocks(text: str) -> Iterator[_Record]:
 _MOST_HEAD: Final = 4
 
 
+def _unquote(text: str) -> str:
+    """A value without the quotes around it."""
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+
+
 def _is_blocks(text: str) -> bool:
     """Whether most lines of the beginning are fields of records that tell something."""
     head = text[:_HEAD_CHARACTERS]
@@ -135,7 +147,11 @@ def _is_blocks(text: str) -> bool:
     numbered = any(Holds.NUMBER in one.read() for one in telling)
     if len(telling) < (1 if numbered else 2):
         return False
-    lines = sum(1 for line in head.split("\n") if line.strip() and not _RULE.fullmatch(line))
+    lines = sum(
+        1
+        for line in head.split("\n")
+        if line.strip() and not (_RULE.fullmatch(line) or _BRACE.fullmatch(line))
+    )
     told = sum(len(one.fields) + min(len(one.head), 2) for one in telling)
     return told >= _LEAST_SHARE * lines
 

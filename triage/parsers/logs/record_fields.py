@@ -23,7 +23,10 @@ class Holds(StrEnum):
     WHEN = "when"
     WHEN_PRINTED = "when_printed"
     HOST = "host"
+    SUBJECT = "subject"
     MACHINES = "machines"
+    ALIAS = "alias"
+    ADDRESS = "address"
     SAID = "said"
     TOLD = "told"
     TITLE = "title"
@@ -88,6 +91,19 @@ def sort_fields(pairs: Iterable[tuple[str, Any]]) -> Fields:
         holds: [value for _, value in sorted(rows, key=lambda row: row[0])]
         for holds, rows in found.items()
     }
+
+
+# A machine's name has a figure and a mark in it, and no blank: gpu-17, rack4.n7.
+_MACHINE: Final = compile_re(r"(?=[^\d\s]{0,60}\d)(?=\w{0,60}[-.])[A-Za-z][\w.-]{2,252}")
+
+
+def find_host(fields: Fields) -> str | None:
+    """The host that a record names by its surest name, else the machine that it is about."""
+    for name in fields.get(Holds.HOST, ()):
+        if isinstance(name, str) and 0 < len(name) <= 253 and " " not in name:
+            return name
+    subjects = (one for one in fields.get(Holds.SUBJECT, ()) if isinstance(one, str))
+    return next((one for one in subjects if _MACHINE.fullmatch(one)), None)
 
 
 def list_values(fields: Fields, *kinds: Holds) -> list[Any]:

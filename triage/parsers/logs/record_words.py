@@ -12,7 +12,8 @@ from triage.domain.patterns import compile_re
 from triage.parsers.logs.record_fields import Fields, Holds
 
 _OVER: Final = compile_re(
-    r"(?i)(?:auto[-_ ]?)?(?:resolved|recover(?:ed|y)|cleared|closed|ok|success|normal|inactive)"
+    r"(?i)(?:auto[-_ ]?)?(?:resolved|recover(?:ed|y)|cleared|closed|ok|success|normal|inactive"
+    r"|healthy)"
 )
 # "[Recovered] ...", "[P1] [RESOLVED on host:n7] ...", "OK: ..."
 _OVER_TITLE: Final = compile_re(

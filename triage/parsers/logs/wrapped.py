@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from triage.domain.evidence import Stamp
 from triage.domain.patterns import compile_re
-from triage.parsers.logs.record_fields import Fields, Holds, name_field, read_fields
+from triage.parsers.logs.record_fields import Fields, Holds, find_host, name_field, read_fields
 from triage.parsers.logs.record_words import compose_record, is_over
 from triage.parsers.logs.stamps import make_epoch, read_time
 from triage.parsers.logs.state import Envelope
@@ -25,7 +25,17 @@ _MOST_AROUND: Final = 3
 # An object that holds none of these may be a setting: the host in it wrote nothing.
 _OF_A_RECORD: Final = frozenset({Holds.WHEN, Holds.WHEN_PRINTED, Holds.SAID, Holds.TITLE})
 # Objects beside a message that say where it was written.
-_PLACES: Final = ("labels", "stream", "resource", "kubernetes", "host", "agent", "source")
+_PLACES: Final = (
+    "labels",
+    "stream",
+    "resource",
+    "kubernetes",
+    "host",
+    "agent",
+    "source",
+    "src",
+    "origin",
+)
 # The texts of an object that is cut, or that is no proper JSON.
 _CUT_FIELD: Final = compile_re(r'"([\w.@-]{1,60})"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)', re.DOTALL)
 _MOST_CUT_FIELDS: Final = 64
@@ -170,7 +180,7 @@ def _list_inner_messages(value: Any, depth: int = 0) -> list[str]:
             fields = read_fields(one)
             texts = (*fields.get(Holds.SAID, ()), *fields.get(Holds.DETAIL, ()))
             said = next((text for text in texts if isinstance(text, str)), None)
-            node = _find_host(fields)
+            node = find_host(fields)
             of = "" if node is None else f"{_NODE_OF}{node})"
             found += [] if said is None else [said + of]
         if isinstance(one, dict | list) and len(found) < _MOST_INNER:
@@ -191,7 +201,7 @@ def take_labels(envelope: Envelope, match: "re.Match[str]") -> bool:
     """Take who wrote a line from the labels that a store of logs prints before it."""
     labels = dict(_LABEL.findall(match["json"] or match["logfmt"]))
     fields = read_fields(labels)
-    if _find_host(fields) is None and Holds.PROGRAM not in fields and not labels.keys() & {*_UNITS}:
+    if find_host(fields) is None and Holds.PROGRAM not in fields and not labels.keys() & {*_UNITS}:
         return False
     envelope.pos = match.end()
     _take_object_fields(envelope, labels, fields)
@@ -290,7 +300,7 @@ def _read_object_time(fields: Fields) -> Stamp | None:
 
 def _take_writer(envelope: Envelope, fields: Fields) -> None:
     """The host that an object names, and whether a kernel wrote."""
-    envelope.host(_find_host(fields))
+    envelope.host(find_host(fields))
     programs = fields.get(Holds.PROGRAM, ())
     if any(one in ("kernel", "kern") for one in programs):
         envelope.kernel = True
@@ -299,14 +309,6 @@ def _take_writer(envelope: Envelope, fields: Fields) -> None:
     for unit in programs:
         if isinstance(unit, str) and classify_owner(unit) is Whose.SERVICE:
             envelope.program = envelope.program or unit.removesuffix(".service")[:80]
-
-
-def _find_host(fields: Fields) -> str | None:
-    """The host that an object names by its surest name."""
-    for name in fields.get(Holds.HOST, ()):
-        if isinstance(name, str) and 0 < len(name) <= 253 and " " not in name:
-            return name
-    return None
 
 
 def _number_text(value: Any) -> int | None:
@@ -335,7 +337,7 @@ def _cut_json(envelope: Envelope) -> bool:
     if Holds.SAID not in fields:
         return False
     envelope.clock(_read_object_time(fields))
-    envelope.host(_find_host(fields))
+    envelope.host(find_host(fields))
     _replace(envelope, fields[Holds.SAID][0])
     return True
 

@@ -1,0 +1,102 @@
+"""Tables that say how else machines are called: pods on nodes, instances, assets, addresses.
+
+::
+
+    NAME          NODE                IP            INSTANCE
+    llm-worker-0  tdr-r7-u10-97       10.68.22.109  bm-36817
+
+Launchers of clouds and inventories print them, alone or among other lines, which stay as they are.
+Each other name becomes a line in which it was put on its node, as Kubernetes says it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from triage.domain.patterns import compile_re
+from triage.formats.logs.controller_lists import split_cells, split_heading
+from triage.formats.logs.documents import DocumentFormat
+from triage.parsers.logs.record_fields import TIMES, Holds, list_values, read_fields
+
+_FIRST_LINES: Final = 60
+_NAME: Final = compile_re(r"(?=[^\d\n]{0,60}[A-Za-z])(?=.{0,60}\d)[A-Za-z0-9][\w.-]{3,127}")
+_ADDRESS: Final = compile_re(r"\d{1,3}(?:\.\d{1,3}){3}")
+# What ``kubectl get pods -o wide`` prints is known by its lines.
+_KNOWN: Final = frozenset({"ready", "restarts"})
+
+
+class _Columns(NamedTuple):
+    """Where the node's own name, its other names and its address stand."""
+
+    delimiter: str
+    width: int
+    node: int
+    others: list[int]
+    address: int | None
+
+
+def _map_columns(line: str) -> _Columns | None:
+    """The columns that a heading names; None for any other line."""
+    delimiter, names = split_heading(line)
+    if not 2 <= len(names) <= 24 or not _KNOWN.isdisjoint(names):
+        return None
+    fields = read_fields({name: k for k, name in enumerate(names)})
+    if Holds.HOST not in fields or list_values(fields, *TIMES, Holds.SAID):
+        return None
+    node = fields[Holds.HOST][0]
+    others = [k for k in fields.get(Holds.ALIAS, ()) if k != node]
+    address = next(iter(fields.get(Holds.ADDRESS, ())), None)
+    if not others and address is None:
+        return None
+    return _Columns(delimiter, len(names), node, others, address)
+
+
+def _iterate_rows(text: str) -> Iterator[tuple[int, str, list[str] | None, _Columns | None]]:
+    """(offset, line, cells, columns); without cells what is no row of a table."""
+    offset, columns = 0, None
+    for count, line in enumerate(text.split("\n")):
+        heading = _map_columns(line) if count < _FIRST_LINES and columns is None else None
+        cells = None
+        if heading is not None:
+            columns = heading
+        elif columns is not None:
+            found = [cell.strip() for cell in split_cells(line, columns.delimiter)]
+            if len(found) == columns.width and _NAME.fullmatch(found[columns.node]):
+                cells = found
+        yield offset, line, cells, columns
+        offset += len(line) + 1
+
+
+def _is_name_table(text: str) -> bool:
+    """Whether a heading stands among the first lines, and rows of names below it."""
+    if text.startswith(("{", "[")):
+        return False
+    rows = [cells for _, _, cells, _ in _iterate_rows(text) if cells is not None]
+    return bool(rows)
+
+
+def _iterate_name_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text, those of its table as what they say of names."""
+    rows = list(_iterate_rows(text))
+    count = Counter(
+        cells[k] for _, _, cells, columns in rows if cells and columns for k in columns.others
+    )
+    for offset, line, cells, columns in rows:
+        if cells is None or columns is None:
+            yield offset, line
+            continue
+        node = cells[columns.node]
+        address = cells[columns.address] if columns.address is not None else ""
+        others = [
+            cells[k]
+            for k in columns.others
+            if _NAME.fullmatch(cells[k]) and count[cells[k]] == 1 and cells[k] != node
+        ]
+        if _ADDRESS.fullmatch(address):
+            first = others.pop(0) if others else node
+            yield offset, f"{first}   1/1   Listed   0   {address}   {node}"
+        for name in others:
+            yield offset, f"Successfully assigned names/{name} to {node}"
+
+
+NAME_TABLE: Final = DocumentFormat("name_table", _is_name_table, _iterate_name_lines)
