@@ -35,11 +35,13 @@ def compose_record(fields: Fields, message: str | None) -> str | None:
 
     A title alone may be a field of anything: it says something where the record has a state.
     """
-    titles, details = fields.get(Holds.TITLE, ()), fields.get(Holds.DETAIL, ())
+    titles = fields.get(Holds.TITLE, ())
+    # The reason of an event is one word, which its message explains.
+    details = [one for one in fields.get(Holds.DETAIL, ()) if _is_text(one) and " " in one]
     texts = [message, *details]
     if not any(map(_is_text, titles)):
         # Opsgenie's title is its message.
-        return join_texts(texts) if message and any(map(_is_text, details)) else message
+        return join_texts(texts) if message and details else message
     if any(map(_is_text, texts)) or any(_iterate_states(fields)):
         return join_texts([*titles, *texts])
     return message

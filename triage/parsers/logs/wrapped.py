@@ -211,6 +211,30 @@ def take_labels(envelope: Envelope, match: "re.Match[str]") -> bool:
     return True
 
 
+_PAIR: Final = compile_re(
+    r'([A-Za-z_][\w.@/-]{0,59})=(?:"((?:[^"\\]|\\.){0,4000})"|([^\s"=]{0,300}))(?:\s+|$)'
+)
+_LEAST_PAIRS: Final = 3
+
+
+def take_pairs(envelope: Envelope, _match: "re.Match[str]") -> bool:
+    """Take the time, the host and the message out of a line that is nothing but pairs."""
+    line, at = envelope.text, envelope.pos
+    found: list[tuple[str, str]] = []
+    while (pair := _PAIR.match(line, at)) is not None:
+        found.append((pair[1], pair[3] if pair[2] is None else _unescape(pair[2])))
+        at = pair.end()
+    record = dict(found)
+    fields = read_fields(record)
+    if at < len(line) or len(found) < _LEAST_PAIRS or _read_object_time(fields) is None:
+        return False
+    _take_object_fields(envelope, record, fields)
+    message = next((text for text in fields.get(Holds.SAID, ()) if " " in text), None)
+    if message is not None:
+        _replace(envelope, compose_record(fields, message) or message)
+    return message is not None
+
+
 # "PCI:0018:01:00.0", "GPU-d25ffa9f-3b3d-169f-3ddc-e8ce927d15cf"
 _GPU_NAME: Final = compile_re(
     r"\b(?:[0-9a-fA-F]{4}|[0-9a-fA-F]{8}):[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.0)?\b"
