@@ -27,6 +27,8 @@ EXAMPLES = {
     "table": "timestamp, index, temperature.gpu\n2026/11/20 03:04:15.500, 0, 61\n",
     "process_list": '{"schema": "triage.processes/1", "node": "n3", "missing": [5]}\n',
     **LIVE_EXAMPLES,
+    "host_sections": f"---------------\ngpu-17\n---------------\n[   12.300000] {XID}\n"
+    "---------------\ngpu-18\n---------------\n[   12.300000] usb 1-1: reset\n",
     "nvidia_bug_report": "_" * 44 + "\n\nStart of NVIDIA bug report log file.  Please include\n",
     **{row.name: row.example for row in CHECKS},
     "host_name": "gpu-17\n",
@@ -44,6 +46,7 @@ EXAMPLES = {
         "time,node,compute_s\n2026-03-14T02:39:12Z,gpu-17,5.9\n2026-03-14T02:39:12Z,gpu-18,13.7\n"
         "2026-03-14T02:39:12Z,gpu-19,5.8\n"
     ),
+    "name_table": "NAME NODE IP INSTANCE\nllm-0 gpu-17 10.8.3.21 i-014fab79a90\n",
     "pod_description": "Name:         w-1\nNamespace:    ml\nNode:         gpu-17/10.0.0.12\n",
     "sel_verbose": printed("ipmitool_sel", "fail-verbose"),
     "sel_list": "2,03/14/2026,02:39:11 UTC,Power Supply PSU3,Power Supply AC lost,Asserted\n",

@@ -36,6 +36,7 @@ _ABOUT_A_POD: Final = compile_re(
     r"|\bevicting pod (?:[\w.-]{1,80}/)?(?P<evicted>[\w.-]{2,253})"
 )
 _LISTED: Final = "slurm.job_nodes"
+_NUMBERS: Final = ("job", "job2", "job3", "job4")
 _NUMBER_IN_NAME: Final = compile_re(r"(?<!\d)\d{2,12}(?:_\d{1,9})?(?!\d)")
 # slurm-4711.out, slurm-4711_3.out
 _IN_NAME: Final = compile_re(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
@@ -115,19 +116,18 @@ def take_from_scheduler(facts: Job, logs: LogSet) -> tuple[Job, LogSet, list[str
     ``logs`` without those of its other jobs, and a note.
 
     A log of the scheduler tells of many jobs: this one's number stands in the names or at the heads
-    of its own logs, or no other is listed.
+    of its own logs, its ranks joined on the nodes of no other, or no other is listed.
     """
     nodes: dict[str, list[str]] = {}
     for row in logs.evidence:
         if row.signature == _LISTED:
-            number = next(
-                row.fields[name] for name in ("job", "job2", "job3") if name in row.fields
-            )
+            number = next(row.fields[name] for name in _NUMBERS if name in row.fields)
             nodes[number] = row.fields.get("nodes", row.fields.get("said_of", "")).split()
     named = {
         *_NUMBER_IN_NAME.findall(" ".join(file.artifact for file in logs.files if file.of_a_job))
     }
-    own = nodes.keys() & (own_job(facts, logs.files, ()).numbers | named) or nodes.keys()
+    numbers = nodes.keys() & (own_job(facts, logs.files, ()).numbers | named)
+    own = numbers if len(numbers) == 1 else _find_jobs_of_ranks(nodes, logs) or nodes.keys()
     if len(own) != 1:
         return facts, logs, []
     (number,) = own
@@ -136,12 +136,23 @@ def take_from_scheduler(facts: Job, logs: LogSet) -> tuple[Job, LogSet, list[str
         for file in logs.files
         if file.of_a_job and (told := _read_number(file)) is not None and told != number
     }
-    if len(others) == sum(file.of_a_job for file in logs.files):
-        others = set()
+    if not any(file.progress is not None and file.artifact not in others for file in logs.files):
+        others = set()  # what is left tells of no job
     logs, notes = _leave_out(logs, others, f"of another job than {number}")
     if not (facts.nodes or facts.rank_to_node):
         facts = replace(facts, nodes=tuple(nodes[number]))
     return facts, logs, notes
+
+
+def _find_jobs_of_ranks(nodes: Mapping[str, Sequence[str]], logs: LogSet) -> set[str]:
+    """The jobs among ``nodes``, by number, on whose nodes all ranks of a log joined."""
+    joined: dict[str, set[str]] = defaultdict(set)
+    for row in logs.evidence:
+        if row.signature == JOINED and row.node is not None:
+            joined[row.artifact].add(parse_plain_host(row.node))
+    homes = {number: {parse_plain_host(name) for name in names} for number, names in nodes.items()}
+    several = [hosts for hosts in joined.values() if len(hosts) > 1]
+    return {number for number, home in homes.items() if any(hosts <= home for hosts in several)}
 
 
 def _read_number(file: LogFile) -> str | None:

@@ -205,6 +205,8 @@ def find_strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str]
     said = (*dated.evidence, *dated.unfamiliar)
     named = {row.node for row in said if row.node is not None}
     seen = named | {file.node for file in dated.logs.files if file.node is not None}
+    # Who lists several nodes calls all others so, too.
+    seen |= {name for row in said for name in row.fields.get("nodes", "").split()}
     if not listed or 2 * len(listed & seen) < len(listed):
         return frozenset(), []
     strange = sorted(named - listed)

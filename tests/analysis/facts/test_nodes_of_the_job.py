@@ -1,0 +1,130 @@
+"""Whose nodes a folder is about, by a scheduler or a list of pods; what was over, or found out."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.job_folders import DAY, HOSTS, at, ended_by, init_lines, said, steps, watchdogs
+
+XID = "NVRM: Xid (PCI:0000:5d:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+STUCK = [*steps(), *watchdogs(range(16))]
+SEATS = [f"{DAY} 09:50:00 {line}" for line in init_lines()]
+
+
+def control(*lines: tuple[float, str]) -> list[str]:
+    return [f"[{DAY}T{at(second)[:8]}.000] {text}" for second, text in lines]
+
+
+STARTED = (-900.0, f"sched/backfill: _start_job: Started JobId=7711 in gpu on {','.join(HOSTS)}")
+OTHER = (-800.0, "sched: Allocate JobId=8822 NodeList=cpu041 #CPUs=96 Partition=cpu")
+GONE = (-1.0, "update_node: node cpu041 reason set to: NHC: check_fs_used: /tmp at 95%")
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        control(STARTED, OTHER, GONE),
+        [
+            "7711|pretrain|gpu|RUNNING|0:0|2026-09-17T10:00:00|Unknown|4|cn[01-04]",
+            *control(OTHER, GONE),
+        ],
+    ],
+)
+def test_what_happens_to_a_node_of_another_job_stops_nothing(
+    tmp_path: Path, listed: list[str]
+) -> None:
+    wire = said(tmp_path, {"slurm-7711.out": STUCK, "slurmctld.log": listed}, None)
+
+    assert wire["suspects"] == []
+    assert wire["verdict"]["category"] != "host_maintenance"
+
+
+def test_one_of_the_job_s_own_nodes_may(tmp_path: Path) -> None:
+    own = (-1.0, "update_node: node cn02 reason set to: NHC: check_fs_used: /tmp at 95%")
+    files = {"slurm-7711.out": STUCK, "slurmctld.log": control(STARTED, OTHER, own)}
+    wire = said(tmp_path, files, None)
+
+    assert [one["node"] for one in wire["suspects"]] == ["cn02"]
+
+
+OOM = "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.12 GiB."
+
+
+def test_the_log_of_another_job_of_the_scheduler_is_left_out(tmp_path: Path) -> None:
+    files = {
+        "slurm-7711.out": [*SEATS, *STUCK],
+        "old/slurm-7702.out": [*steps(-5000, -4000), OOM],
+        "slurmctld.log": control(STARTED, OTHER),
+    }
+    wire = said(tmp_path, files, None)
+
+    assert wire["verdict"]["category"] != "gpu_oom"
+    assert any("another job than 7711" in note for note in wire["coverage"]["notes"])
+
+
+def test_the_only_log_there_is_is_not(tmp_path: Path) -> None:
+    files = {"slurm-7702.out": [*steps(), OOM], "slurmctld.log": control(STARTED)}
+
+    assert said(tmp_path, files, None)["verdict"]["category"] == "gpu_oom"
+
+
+def lost_supply(*lines: tuple[float, str, str]) -> list[str]:
+    return [
+        f"{k} | 09/17/2026 | {at(second)[:8]} UTC | Power Supply PSU4 | {text} | {state}"
+        for k, (second, text, state) in enumerate(lines)
+    ]
+
+
+LOST = (-60.0, "Power Supply AC lost", "Asserted")
+BACK = (240.0, "Power Supply AC lost", "Deasserted")
+
+
+@pytest.mark.parametrize(("rows", "convicted"), [([LOST, BACK], []), ([LOST], ["cn02"])])
+def test_a_supply_that_its_controller_sees_again_took_no_node_with_it(
+    tmp_path: Path, rows: list[tuple[float, str, str]], convicted: list[str]
+) -> None:
+    files = {"job.log": [*SEATS, *STUCK], "nodes/cn02/sel.txt": lost_supply(*rows)}
+    wire = said(tmp_path, files, None)
+
+    assert [node for node, _, _ in ended_by(wire)] == convicted
+
+
+PODS = [
+    "NAME NODE IP INSTANCE",
+    *(f"llm-worker-{k} kgx-h200-00{k}7 10.8.3.2{k} bm-4900{k}" for k in range(4)),
+]
+POD_SEATS = [line.replace("cn0", "llm-worker-") for line in SEATS]
+
+
+def votes(worker: int, others: tuple[int, ...]) -> list[str]:
+    return [
+        f"[{DAY} {at(0.5)[:8]}] llm-worker-{other}:90{k}:91{k} [{k}] NCCL WARN NET/IB: Got"
+        f" completion from peer 10.8.3.2{worker}<4066{k}> with status=12 opcode=0 len=0"
+        " vendor err 129 (Recv) hca mlx5_0"
+        for k, other in enumerate(others)
+    ]
+
+
+MAIL = [
+    "From: Cloud Support <support@cloud.example>", "To: infra@team.example",
+    "Date: Thu, 17 Sep 2026 14:40:09 +0000", "Subject: bm-49002 back in service",
+    "MIME-Version: 1.0", "Content-Type: text/plain; charset=utf-8", "", "Hi team,", "",
+    "The spontaneous reset of bm-49002 at 10:00 UTC came from an uncorrectable error in system RAM"
+    " module P0-DIMMC1. The stick was exchanged and memtest ran clean for 6 hours.", "",
+]  # fmt: skip
+AWAY = f"{DAY}T{at(20.0)[:8]}Z   Normal   NodeNotReady   node/kgx-h200-0027   Node is not ready"
+
+
+def test_a_part_that_is_found_out_later_is_why_a_node_that_is_gone_lost_its_connections(
+    tmp_path: Path,
+) -> None:
+    seats = [line.replace(f"llm-worker-{k + 1}", f"llm-worker-{k}") for k in range(4)
+             for line in POD_SEATS if f"llm-worker-{k + 1}:" in line]  # fmt: skip
+    log = [*seats, *steps(), *votes(2, (0, 1, 3))]
+    files = {"job.log": log, "pods.txt": PODS, "events.txt": [AWAY], "mail/1.eml": MAIL}
+    wire = said(tmp_path, files, None)
+
+    first = wire["suspects"][0]
+    assert (first["node"], first["category"]) == ("kgx-h200-0027", "host_memory")
+    without = said(tmp_path, {**files, "mail/1.eml": ["nothing"]}, None)
+    assert without["suspects"][0]["category"] != "host_memory"
