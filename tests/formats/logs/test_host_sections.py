@@ -42,6 +42,12 @@ def test_a_line_is_of_the_machine_above_it(text: str) -> None:
     assert row.line == text.split("\n").index(XID) + 1
 
 
+def test_what_stands_above_the_first_head_is_kept() -> None:
+    rows = read(f"{DOWN}\n\n{PROMPTS}").rows
+
+    assert {(row.line, row.node) for row in rows if row.kind == "link"} == {(1, None), (4, "n6")}
+
+
 def test_a_heading_that_names_a_controller_and_its_command_is_enough() -> None:
     [row] = read(f"===== n7-bmc  (ipmitool sel elist)\n{SEL}\n").rows
 

@@ -9,13 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from triage.domain.patterns import compile_re
-from triage.parsers.logs.record_words import join_texts
+from triage.parsers.logs.record_fields import Holds, join_texts, read_fields
 from triage.render.words.clean import format_one_line
 
 _MAX_TEXT: Final = 4000
-_NODE_LABELS: Final = (
-    "node", "nodename", "node_name", "hostname", "Hostname", "host", "kubernetes_node", "instance",
-)  # fmt: skip
 _PORT: Final = compile_re(r"(?<=[^:]):[0-9]{1,5}$", re.ASCII)
 _XID: Final = compile_re(r"[0-9]{1,5}", re.ASCII)
 _XID_LABELS: Final = ("xid", "err_code", "xid_code")
@@ -27,9 +24,7 @@ _BUS: Final = compile_re(
 
 def iterate_node_labels(labels: Mapping[str, str]) -> Iterator[str]:
     """The names of a node that labels hold, the surest first."""
-    for key in _NODE_LABELS:
-        if value := labels.get(key, ""):
-            yield _PORT.sub("", value) if key == "instance" else value
+    return (_PORT.sub("", name) for name in read_fields(labels).get(Holds.HOST, ()) if name)
 
 
 def compose_alert(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:

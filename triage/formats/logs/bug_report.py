@@ -90,14 +90,14 @@ class BugReport:
         """The rows of all parts; of more than 64 MiB, those of a log."""
         whole = stream.read_up_to(_MAX_BYTES + 1)
         if len(whole) > _MAX_BYTES:
-            log = _replace_text(whole, stream)
+            log = replace_text(whole, stream)
             log.read = ReadAhead(whole[HEAD_BYTES:], stream).read
             log.notes.append(f"a bug report of more than {_MAX_BYTES >> 20} MiB: read as a log")
             return read_lines(log)
         lines = whole.decode("utf-8", "replace").split("\n")
         parts = list(_split_report_parts(lines))
-        kernel = read_lines(_replace_text(_keep_only_parts(lines, parts, kernel=True), stream))
-        other = read_lines(_replace_text(_keep_only_parts(lines, parts, kernel=False), stream))
+        kernel = read_lines(replace_text(_keep_only_parts(lines, parts, kernel=True), stream))
+        other = read_lines(replace_text(_keep_only_parts(lines, parts, kernel=False), stream))
         return self.joined(lines, parts, kernel, other, stream)
 
     def joined(
@@ -111,12 +111,15 @@ class BugReport:
         """What both readings gave, of one node and one clock."""
         text = "\n".join(lines[:200])
         uname = _NODE.search(text)
-        node = parse_node(stream.artifact) or (uname["node"] if uname else kernel.file.node)
+        artifact = stream.artifact
+        node = parse_node(artifact) or (uname["node"] if uname else kernel.file.node)
         date = _parse_report_date(text)
         results: list[Evidence] = []
         reports: set[int] = set()
         for part in parts:
-            found = [] if part.kernel else list(self.results(lines, part, stream))
+            # A command stands above what it printed.
+            span = part.start + 1, part.stop
+            found = [] if part.kernel else [*iterate_results(self.checks, lines, *span, artifact)]
             results += found
             if found:
                 reports.update(range(part.start + 1, part.stop + 1))
@@ -148,16 +151,17 @@ class BugReport:
         )
         return Outcome(file, rows, size_bytes=kernel.size_bytes)
 
-    def results(self, lines: list[str], part: Part, stream: LogStream) -> Iterator[Evidence]:
-        """Results of a check that a part is, behind the command that printed it."""
-        text = "\n".join(lines[part.start + 1 : part.stop]) + "\n"
-        head = Head(text[: 8 << 10].encode(), stream.artifact)
-        row = self.checks.find_first(head)
-        if row is None:
-            return
-        for result in row.checks(text.encode(), stream.artifact).results:
+
+def iterate_results(
+    checks: FormatTable[CheckFormat], lines: Sequence[str], start: int, stop: int, artifact: str
+) -> Iterator[Evidence]:
+    """Results of a check that the lines from ``start`` (counted from 0) up to ``stop`` are."""
+    text = "\n".join(lines[start:stop]) + "\n"
+    row = checks.find_first(Head(text[: 8 << 10].encode(), artifact))
+    if row is not None:
+        for result in row.checks(text.encode(), artifact).results:
             found = build_check_evidence(result)
-            yield replace(found, line=(found.line or 1) + part.start + 1)
+            yield replace(found, line=(found.line or 1) + start)
 
 
 def _split_report_parts(lines: Sequence[str]) -> Iterator[Part]:
@@ -184,7 +188,7 @@ def _keep_only_parts(lines: Sequence[str], parts: Sequence[Part], *, kernel: boo
     return "\n".join(kept).encode()
 
 
-def _replace_text(text: bytes, stream: LogStream) -> LogStream:
+def replace_text(text: bytes, stream: LogStream) -> LogStream:
     """``text`` in the place of what a stream holds; the layout is told by its first lines."""
     blank = len(text) - len(text.lstrip(b"\r\n"))
     return LogStream.make(stream.artifact, text, blank + HEAD_BYTES)

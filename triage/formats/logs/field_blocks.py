@@ -23,10 +23,10 @@ from triage.parsers.logs.record_fields import (
     Fields,
     Holds,
     find_host,
+    join_texts,
     list_values,
     read_fields,
 )
-from triage.parsers.logs.record_words import join_texts
 from triage.parsers.logs.stamps import WRITTEN, read_time
 
 # So much of a file tells whether it is one of records.
@@ -48,7 +48,6 @@ _CLOCK_FIRST: Final = compile_re(
     r"\b(?P<clock>\d\d:\d\d:\d\d) on (?P<day>\d{4}[./-]\d\d[./-]\d\d)\b"
 )
 _TIME: Final = compile_re(WRITTEN)
-_WORDS_BUT_TITLES: Final = tuple(holds for holds in WORDS if holds is not Holds.TITLE)
 _IN_BRACKETS: Final = compile_re(r"\[(?P<host>[A-Za-z][\w.-]{1,252})\]")
 
 
@@ -80,7 +79,7 @@ class _Record:
         """Whether it says something, and when or of what; a mail, which has a subject, is none."""
         fields = self.read()
         names_host = find_host(fields) is not None
-        told = list_values(fields, *(WORDS if names_host else _WORDS_BUT_TITLES))
+        told = list_values(fields, *(WORDS if names_host else WORDS[:-1]))
         return bool(told) and len(self.fields) > 1 and (names_host or bool(self.find_time()))
 
     def format(self) -> str:

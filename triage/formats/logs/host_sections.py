@@ -18,12 +18,13 @@ where it shows a file that all of them share. Checks are read as checks.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from triage.domain.evidence import Evidence
 from triage.domain.patterns import compile_re
 from triage.formats.format import FormatTable, Head, ReadLines
-from triage.formats.health.check_format import CheckFormat, build_check_evidence
+from triage.formats.health.check_format import CheckFormat
+from triage.formats.logs.bug_report import iterate_results, replace_text
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
 
@@ -54,24 +55,12 @@ _OF_THE_MACHINE: Final = compile_re(
 )
 
 
-class _Section(NamedTuple):
-    """The lines from ``start`` (counted from 0) up to ``stop``, and whose they are, if one's."""
-
-    start: int
-    stop: int
-    host: str | None
-
-
 def _find_heads(lines: Sequence[str]) -> Iterator[tuple[int, int, str | None, bool]]:
     """Where each section's head begins and ends, whose it is, and whether it names a command."""
     for k, line in enumerate(lines):
-        if (
-            _RULE.match(line)
-            and k + 2 < len(lines)
-            and _RULE.match(lines[k + 2])
-            and lines[k + 1].strip()
-        ):
-            found = _BARE.match(lines[k + 1])
+        name, rule = (*lines[k + 1 : k + 3], "", "")[:2]
+        if _RULE.match(line) and _RULE.match(rule) and name.strip():
+            found = _BARE.match(name)
             yield k, k + 3, None if found is None else found[1], False
         elif (prompt := _PROMPT.match(line)) is not None:
             host, command = prompt[1] or prompt[2], prompt[3]
@@ -83,13 +72,13 @@ def _find_heads(lines: Sequence[str]) -> Iterator[tuple[int, int, str | None, bo
             yield k, k + 1, host, heading[2] is not None
 
 
-def _split(lines: Sequence[str]) -> list[_Section]:
-    """The sections of a text; what stands above the first head is nobody's."""
-    heads = list(_find_heads(lines))
-    ends = [begin for begin, *_ in heads[1:]] + [len(lines)]
-    return [
-        _Section(start, stop, host) for (_, start, host, _), stop in zip(heads, ends, strict=True)
-    ]
+def _split(lines: Sequence[str]) -> list[tuple[int, int, str | None]]:
+    """Where each section begins (counted from 0) and stops, and whose it is, if one machine's; what
+    stands above the first head is nobody's.
+    """
+    heads = [(0, 0, None, False), *_find_heads(lines)]
+    stops = [begin for begin, *_ in heads[1:]] + [len(lines)]
+    return [(start, stop, host) for (_, start, host, _), stop in zip(heads, stops, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,32 +112,17 @@ class HostSections:
             rest.read = ReadAhead(whole[HEAD_BYTES:], stream).read
             return read_lines(rest)
         lines = whole.decode("utf-8", "replace").split("\n")
-        sections = _split(lines)
         labelled = [""] * len(lines)
-        results = []
-        for one in sections:
-            found = list(self._iterate_results(lines, one, stream.artifact))
-            results += found
+        results: list[Evidence] = []
+        for start, stop, host in _split(lines):
+            found = list(iterate_results(self.checks, lines, start, stop, stream.artifact))
+            results += [row if row.node else replace(row, node=host) for row in found]
             if not found:
-                label = "" if one.host is None else f"{one.host}: "
-                labelled[one.start : one.stop] = [
-                    f"{label}{line}" if line.strip() else "" for line in lines[one.start : one.stop]
+                label = "" if host is None else f"{host}: "
+                labelled[start:stop] = [
+                    f"{label}{line}" if line.strip() else "" for line in lines[start:stop]
                 ]
-        text = "\n".join(labelled).encode()
-        blank = len(text) - len(text.lstrip(b"\n"))
-        log = LogStream.make(stream.artifact, text, blank + HEAD_BYTES)
+        log = replace_text("\n".join(labelled).encode(), stream)
         log.notes, log.total = stream.notes, stream.total
         outcome = read_lines(log)
         return replace(outcome, rows=[*outcome.rows, *results]) if results else outcome
-
-    def _iterate_results(
-        self, lines: Sequence[str], one: _Section, artifact: str
-    ) -> Iterator[Evidence]:
-        """Results of a check that a section is."""
-        text = "\n".join(lines[one.start : one.stop]) + "\n"
-        row = self.checks.find_first(Head(text[: 8 << 10].encode(), artifact))
-        if row is None:
-            return
-        for result in row.checks(text.encode(), artifact).results:
-            found = build_check_evidence(result)
-            yield replace(found, line=(found.line or 1) + one.start, node=found.node or one.host)

@@ -18,6 +18,7 @@ from statistics import median
 from typing import Final
 
 from triage.domain.patterns import compile_re
+from triage.formats.logs.controller_lists import split_cells
 from triage.formats.logs.documents import DocumentFormat, format_line_about
 from triage.parsers.logs.stamps import WRITTEN, read_time
 
@@ -34,7 +35,6 @@ _LAST_MOMENTS: Final = 8
 _HOST: Final = compile_re(r"(?=[^\d]*[A-Za-z])(?=[^\d]*\d)[A-Za-z][\w-]{1,62}(?:\.[\w.-]{1,190})?")
 _NUMBER: Final = compile_re(r"(-?\d{1,12}(?:\.\d{1,9})?)(?: ?(?:ms|s|us|sec))?")
 _DIGITS: Final = compile_re(r"\d+")
-_BLANKS: Final = compile_re(r"[ \t]{1,}")
 _COLUMNS: Final = compile_re(r"[ \t]{2,}|\t")
 _TIME: Final = compile_re(WRITTEN)
 # Work that a node does by itself; what it waits for is long where another one is slow.
@@ -60,10 +60,8 @@ class _Moment:
 
 def _split(line: str) -> list[str]:
     """The cells of a row."""
-    for mark in (",", ";", "|", "\t"):
-        if mark in line:
-            return [cell.strip(' "') for cell in line.split(mark)]
-    return _BLANKS.split(line.strip())
+    delimiter = next((mark for mark in ",;|\t" if mark in line), " ")
+    return [cell.strip() for cell in split_cells(line, delimiter)]
 
 
 def _name_columns(line: str) -> list[str]:

@@ -28,12 +28,13 @@ from triage.parsers.logs.record_fields import (
     WORDS,
     Fields,
     Holds,
+    is_over,
+    join_texts,
     list_values,
     name_field,
     read_fields,
     sort_fields,
 )
-from triage.parsers.logs.record_words import is_over, join_texts
 from triage.signatures.scheduler.node_names import SHOULD_HOLD
 
 # The members of a document that are its records, whatever stands in them.

@@ -10,7 +10,7 @@ Each other name becomes a line in which it was put on its node, as Kubernetes sa
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from triage.domain.patterns import compile_re
@@ -51,52 +51,47 @@ def _map_columns(line: str) -> _Columns | None:
     return _Columns(delimiter, len(names), node, others, address)
 
 
-def _iterate_rows(text: str) -> Iterator[tuple[int, str, list[str] | None, _Columns | None]]:
-    """(offset, line, cells, columns); without cells what is no row of a table."""
-    offset, columns = 0, None
-    for count, line in enumerate(text.split("\n")):
-        heading = _map_columns(line) if count < _FIRST_LINES and columns is None else None
-        cells = None
-        if heading is not None:
-            columns = heading
-        elif columns is not None:
-            found = [cell.strip() for cell in split_cells(line, columns.delimiter)]
-            if len(found) == columns.width and _NAME.fullmatch(found[columns.node]):
-                cells = found
-        yield offset, line, cells, columns
-        offset += len(line) + 1
+def _read_table(lines: Sequence[str]) -> tuple[_Columns | None, dict[int, list[str]]]:
+    """The columns of the first heading, and the cells of each row below it by its line."""
+    for heading, line in enumerate(lines[:_FIRST_LINES]):
+        if (found := _map_columns(line)) is not None:
+            split = ([*map(str.strip, split_cells(one, found.delimiter))] for one in lines)
+            return found, {
+                k: cells
+                for k, cells in enumerate(split)
+                if k > heading and len(cells) == found.width and _NAME.fullmatch(cells[found.node])
+            }
+    return None, {}
 
 
 def _is_name_table(text: str) -> bool:
     """Whether a heading stands among the first lines, and rows of names below it."""
-    if text.startswith(("{", "[")):
-        return False
-    rows = [cells for _, _, cells, _ in _iterate_rows(text) if cells is not None]
-    return bool(rows)
+    return not text.startswith(("{", "[")) and bool(_read_table(text.split("\n"))[1])
 
 
 def _iterate_name_lines(text: str) -> Iterator[tuple[int, str]]:
     """The lines of a text, those of its table as what they say of names."""
-    rows = list(_iterate_rows(text))
-    count = Counter(
-        cells[k] for _, _, cells, columns in rows if cells and columns for k in columns.others
-    )
-    for offset, line, cells, columns in rows:
-        if cells is None or columns is None:
+    lines = text.split("\n")
+    columns, rows = _read_table(lines)
+    count = Counter(cell for cells in rows.values() for cell in cells)
+    offset = 0
+    for k, line in enumerate(lines):
+        if columns is None or k not in rows:
             yield offset, line
-            continue
-        node = cells[columns.node]
-        address = cells[columns.address] if columns.address is not None else ""
-        others = [
-            cells[k]
-            for k in columns.others
-            if _NAME.fullmatch(cells[k]) and count[cells[k]] == 1 and cells[k] != node
-        ]
-        if _ADDRESS.fullmatch(address):
-            first = others.pop(0) if others else node
-            yield offset, f"{first}   1/1   Listed   0   {address}   {node}"
-        for name in others:
-            yield offset, f"Successfully assigned names/{name} to {node}"
+        else:
+            node, cells = rows[k][columns.node], rows[k]
+            others = [
+                cells[one]
+                for one in columns.others
+                if _NAME.fullmatch(cells[one]) and count[cells[one]] == 1
+            ]
+            address = cells[columns.address] if columns.address is not None else ""
+            if _ADDRESS.fullmatch(address):
+                first = others.pop(0) if others else node
+                yield offset, f"{first}   1/1   Listed   0   {address}   {node}"
+            for name in others:
+                yield offset, f"Successfully assigned names/{name} to {node}"
+        offset += len(line) + 1
 
 
 NAME_TABLE: Final = DocumentFormat("name_table", _is_name_table, _iterate_name_lines)

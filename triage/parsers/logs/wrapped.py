@@ -12,8 +12,15 @@ from typing import Any, Final
 
 from triage.domain.evidence import Stamp
 from triage.domain.patterns import compile_re
-from triage.parsers.logs.record_fields import Fields, Holds, find_host, name_field, read_fields
-from triage.parsers.logs.record_words import compose_record, is_over
+from triage.parsers.logs.record_fields import (
+    Fields,
+    Holds,
+    compose_record,
+    find_host,
+    is_over,
+    name_field,
+    read_fields,
+)
 from triage.parsers.logs.stamps import make_epoch, read_time
 from triage.parsers.logs.state import Envelope
 from triage.signatures.program.process_names import Whose, classify_owner
