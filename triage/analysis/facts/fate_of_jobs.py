@@ -121,7 +121,7 @@ def take_from_scheduler(facts: Job, logs: LogSet) -> tuple[Job, LogSet, list[str
     nodes: dict[str, list[str]] = {}
     for row in logs.evidence:
         if row.signature == _LISTED:
-            number = next(row.fields[name] for name in _NUMBERS if name in row.fields)
+            number = next((row.fields[name] for name in _NUMBERS if name in row.fields), "")
             nodes[number] = row.fields.get("nodes", row.fields.get("said_of", "")).split()
     named = {
         *_NUMBER_IN_NAME.findall(" ".join(file.artifact for file in logs.files if file.of_a_job))

@@ -30,7 +30,7 @@ _ROW_XIDS: Final = frozenset({48, 63, 64})
 
 def mark_found_again(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``; what the same log says is over soon after was a hitch: a server that is found
-    again, and a supply or a fan that a controller sees again, unless its node booted in between.
+    again, and a power supply that a controller sees again, unless its node booted in between.
     """
     found: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
     boots: dict[str | None, list[int]] = defaultdict(list)
@@ -42,8 +42,10 @@ def mark_found_again(rows: Sequence[Evidence]) -> list[Evidence]:
     kept = []
     for row in rows:
         unit = _find_unit(row) if row.role is EvidenceRole.ROOT else None
-        if unit is not None:
-            limit_ns = _TOGETHER_NS if row.kind is Kind.STORAGE else _SEEN_AGAIN_NS
+        is_storage = row.kind is Kind.STORAGE
+        # What was hot may be why a job stopped, and cools down by that.
+        if unit is not None and (is_storage or row.category is Category.POWER):
+            limit_ns = _TOGETHER_NS if is_storage else _SEEN_AGAIN_NS
             clock_ns = _get_clock_ns(row)
             again = [
                 ns
@@ -59,7 +61,7 @@ def mark_found_again(rows: Sequence[Evidence]) -> list[Evidence]:
     return kept
 
 
-# A part of a controller that is seen again within this was never gone for good.
+# A supply that is seen again within this had others beside it: its node went on.
 _SEEN_AGAIN_NS: Final = 30 * 60 * SECOND
 _BOOTED_NS: Final = 60 * 60 * SECOND
 _FIGURE: Final = compile_re(r"\d{1,4}")
@@ -71,7 +73,7 @@ def _find_unit(row: Evidence) -> tuple[str | None, ...] | None:
     """
     if row.kind is Kind.STORAGE:
         return (row.peer,) if row.peer else None
-    if row.kind not in (Kind.POWER, Kind.THERMAL) or "sensor" not in row.fields:
+    if row.kind is not Kind.POWER or "sensor" not in row.fields:
         return None
     figure = _FIGURE.search(row.fields.get("words", ""))
     return row.fields["sensor"], figure[0] if figure is not None else None

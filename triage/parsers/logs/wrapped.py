@@ -33,16 +33,8 @@ _MOST_AROUND: Final = 3
 _OF_A_RECORD: Final = frozenset({Holds.WHEN, Holds.WHEN_PRINTED, Holds.SAID, Holds.TITLE})
 # Objects beside a message that say where it was written.
 _PLACES: Final = (
-    "labels",
-    "stream",
-    "resource",
-    "kubernetes",
-    "host",
-    "agent",
-    "source",
-    "src",
-    "origin",
-)
+    "labels", "stream", "resource", "kubernetes", "host", "agent", "source", "src", "origin",
+)  # fmt: skip
 # The texts of an object that is cut, or that is no proper JSON.
 _CUT_FIELD: Final = compile_re(r'"([\w.@-]{1,60})"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)', re.DOTALL)
 _MOST_CUT_FIELDS: Final = 64
