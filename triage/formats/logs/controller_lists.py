@@ -32,7 +32,7 @@ _ZONE: Final = compile_re(r" ?\(([a-z]{2,5}|[+-]\d\d:?\d\d)\)$")
 _BLANKS: Final = compile_re(r" {2,}|\t")
 _COLUMNS: Final = "  "
 # What a line about a node bears under names of its own.
-_TAKEN: Final = frozenset({*TIMES, Holds.HOST, Holds.SUBJECT, Holds.SAID})
+_TAKEN: Final = frozenset({*TIMES, Holds.HOST, Holds.SUBJECT, Holds.MESSAGE})
 _LEAST_COLUMNS: Final = 3
 _MOST_COLUMNS: Final = 100
 _MOST_HEAD: Final = 4000
@@ -92,7 +92,7 @@ def _format_row(columns: _Columns, cells: list[str]) -> str:
     if "labels" in record:
         record["labels"] = _read_labels(record["labels"])
     # Of a title the record is an alert or a ticket, whose other fields describe it.
-    said = "" if Holds.TITLE in fields and Holds.SAID not in fields else words[0]
+    said = "" if Holds.TITLE in fields and Holds.MESSAGE not in fields else words[0]
     return format_line_about(at, host, said, record)
 
 

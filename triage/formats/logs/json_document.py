@@ -105,7 +105,7 @@ def _is_record(value: _Record, deep: int = _DEEP, *, dated: bool = False) -> boo
     value = dict(islice(value.items(), _MOST_KEYS))
     fields = read_fields(value)
     is_owned = not _WHOSE.isdisjoint(fields) or not _WHOSE_NAMES.isdisjoint(value)
-    if not dated and list_values(fields, Holds.SAID, Holds.TOLD) and is_owned:
+    if not dated and list_values(fields, Holds.MESSAGE, Holds.EVENT) and is_owned:
         return True
     inner = (one for one in value.values() if isinstance(one, Mapping)) if deep > 1 else ()
     return any(map(_is_time, list_values(fields, *TIMES))) or any(
@@ -305,7 +305,7 @@ def _list_notice_lines(one: _Record) -> list[str]:
     if not hosts or is_over(read_fields(one)):
         return []
     fields = _read_leaves(one)
-    told = list_values(fields, Holds.TITLE, Holds.SAID, Holds.DETAIL)
+    told = list_values(fields, Holds.TITLE, Holds.MESSAGE, Holds.DETAIL)
     at = next(iter(list_values(fields, *TIMES)), "")
     if not (told and at):
         return []

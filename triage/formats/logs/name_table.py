@@ -41,7 +41,7 @@ def _map_columns(line: str) -> _Columns | None:
     if not 2 <= len(names) <= 24 or not _KNOWN.isdisjoint(names):
         return None
     fields = read_fields({name: k for k, name in enumerate(names)})
-    if Holds.HOST not in fields or list_values(fields, *TIMES, Holds.SAID):
+    if Holds.HOST not in fields or list_values(fields, *TIMES, Holds.MESSAGE):
         return None
     node = fields[Holds.HOST][0]
     others = [k for k in fields.get(Holds.ALIAS, ()) if k != node]

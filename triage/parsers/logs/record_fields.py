@@ -29,8 +29,8 @@ class Holds(StrEnum):
     MACHINES = "machines"
     ALIAS = "alias"
     ADDRESS = "address"
-    SAID = "said"
-    TOLD = "told"
+    MESSAGE = "message"
+    EVENT = "event"
     TITLE = "title"
     DETAIL = "detail"
     GRADE = "grade"
@@ -46,7 +46,7 @@ class Holds(StrEnum):
 
 Fields = Mapping[Holds, list[Any]]
 """The values of a record by what they are, those of the surest names first."""
-WORDS: Final = (Holds.SAID, Holds.DETAIL, Holds.TOLD, Holds.TITLE)
+WORDS: Final = (Holds.MESSAGE, Holds.DETAIL, Holds.EVENT, Holds.TITLE)
 """What may be a record's words, the surest first."""
 TIMES: Final = (Holds.WHEN, Holds.WHEN_PRINTED)
 

@@ -30,7 +30,7 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 _AROUND: Final = ("_source", "result", "attributes", "fields", "incident")
 _MOST_AROUND: Final = 3
 # An object that holds none of these may be a setting: the host in it wrote nothing.
-_OF_A_RECORD: Final = frozenset({Holds.WHEN, Holds.WHEN_PRINTED, Holds.SAID, Holds.TITLE})
+_OF_A_RECORD: Final = frozenset({Holds.WHEN, Holds.WHEN_PRINTED, Holds.MESSAGE, Holds.TITLE})
 # Objects beside a message that say where it was written.
 _PLACES: Final = (
     "labels", "stream", "resource", "kubernetes", "host", "agent", "source", "src", "origin",
@@ -107,7 +107,7 @@ def take_json(envelope: Envelope, _match: "re.Match[str]") -> bool:
     if is_over(outer) or is_over(fields):
         _replace(envelope, "")
         return True
-    message = next((get_text(one) for one in fields.get(Holds.SAID, ())), None)
+    message = next((get_text(one) for one in fields.get(Holds.MESSAGE, ())), None)
     within = _list_inner_messages(whole)
     plain = compose_record(fields, message) or next(iter(within), None)
     if plain is None:
@@ -123,7 +123,7 @@ def take_json(envelope: Envelope, _match: "re.Match[str]") -> bool:
 
 def _iterate_inner_records(value: Mapping[str, Any], fields: Fields) -> Iterator[dict[str, Any]]:
     """The record in an object that holds one in the place of its message, or around it."""
-    said = fields.get(Holds.SAID)
+    said = fields.get(Holds.MESSAGE)
     around = said[:1] if said else [value.get(name) for name in _AROUND]
     return (one for one in around if isinstance(one, dict))
 
@@ -177,7 +177,7 @@ def _list_inner_messages(value: Any, depth: int = 0) -> list[str]:
     for one in value:
         if isinstance(one, dict):
             fields = read_fields(one)
-            texts = (*fields.get(Holds.SAID, ()), *fields.get(Holds.DETAIL, ()))
+            texts = (*fields.get(Holds.MESSAGE, ()), *fields.get(Holds.DETAIL, ()))
             said = next((text for text in texts if isinstance(text, str)), None)
             node = find_host(fields)
             of = "" if node is None else f"{_NODE_OF}{node})"
@@ -228,7 +228,7 @@ def take_pairs(envelope: Envelope, _match: "re.Match[str]") -> bool:
     if at < len(line) or len(found) < _LEAST_PAIRS or _read_object_time(fields) is None:
         return False
     _take_object_fields(envelope, record, fields)
-    message = next((text for text in fields.get(Holds.SAID, ()) if " " in text), None)
+    message = next((text for text in fields.get(Holds.MESSAGE, ()) if " " in text), None)
     if message is not None:
         _replace(envelope, compose_record(fields, message) or message)
     return message is not None
@@ -357,18 +357,18 @@ def _cut_json(envelope: Envelope) -> bool:
     """The message of an object that is cut, or that is no proper JSON."""
     found = islice(_CUT_FIELD.finditer(envelope.text, envelope.pos), _MOST_CUT_FIELDS)
     fields = read_fields({one[1]: _unescape(one[2]) for one in found})
-    if Holds.SAID not in fields:
+    if Holds.MESSAGE not in fields:
         return False
     envelope.clock(_read_object_time(fields))
     envelope.host(find_host(fields))
-    _replace(envelope, fields[Holds.SAID][0])
+    _replace(envelope, fields[Holds.MESSAGE][0])
     return True
 
 
 def take_quoted(envelope: Envelope, _match: "re.Match[str]") -> bool:
     """One row of an object that is printed over several lines."""
     found = _CUT_FIELD.match(envelope.text, envelope.pos)
-    if found is None or all(holds is not Holds.SAID for holds, _ in name_field(found[1])):
+    if found is None or all(holds is not Holds.MESSAGE for holds, _ in name_field(found[1])):
         return False
     _replace(envelope, _unescape(found[2]))
     return True
