@@ -4,7 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.job_folders import DAY, HOSTS, at, ended_by, init_lines, said, steps, watchdogs
+from tests.support.job_folders import (
+    DAY,
+    HOSTS,
+    at,
+    ended_by,
+    init_lines,
+    kernel,
+    said,
+    steps,
+    watchdogs,
+)
 
 XID = "NVRM: Xid (PCI:0000:5d:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 STUCK = [*steps(), *watchdogs(range(16))]
@@ -68,6 +78,22 @@ def test_the_only_log_there_is_is_not(tmp_path: Path) -> None:
     assert said(tmp_path, files, None)["verdict"]["category"] == "gpu_oom"
 
 
+def test_the_nodes_of_the_one_job_that_is_listed_are_not_those_of_another_number(
+    tmp_path: Path,
+) -> None:
+    fault = kernel("cn05", (-1.0, XID))
+    listed = control((-900.0, "sched: Allocate JobId=8822 NodeList=cn[01-02] #CPUs=96"))
+    files = {
+        "slurm-7711.out": [line.replace("cn02", "cn05") for line in (*SEATS, *STUCK)],
+        "nodes/cn05/kernel.log": fault,
+        "nodes/cn01/kernel.log": kernel("cn01"),
+        "slurmctld.log": listed,
+    }
+    wire = said(tmp_path, files, None)
+
+    assert [node for node, _, _ in ended_by(wire)] == ["cn05"]
+
+
 def lost_supply(*lines: tuple[float, str, str]) -> list[str]:
     return [
         f"{k} | 09/17/2026 | {at(second)[:8]} UTC | Power Supply PSU4 | {text} | {state}"
@@ -79,11 +105,29 @@ LOST = (-60.0, "Power Supply AC lost", "Asserted")
 BACK = (240.0, "Power Supply AC lost", "Deasserted")
 
 
-@pytest.mark.parametrize(("rows", "convicted"), [([LOST, BACK], []), ([LOST], ["cn02"])])
+BOOT = kernel("cn02", (60.0, "Linux version 6.8.0-60-generic (buildd@x) (gcc 13.2.0) #63-Ubuntu"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "kernel_log", "convicted"),
+    [
+        ([LOST, BACK], kernel("cn02"), []),
+        ([LOST], kernel("cn02"), ["cn02"]),
+        # it came back with its node
+        ([LOST, BACK], BOOT, ["cn02"]),
+    ],
+)
 def test_a_supply_that_its_controller_sees_again_took_no_node_with_it(
-    tmp_path: Path, rows: list[tuple[float, str, str]], convicted: list[str]
+    tmp_path: Path,
+    rows: list[tuple[float, str, str]],
+    kernel_log: list[str],
+    convicted: list[str],
 ) -> None:
-    files = {"job.log": [*SEATS, *STUCK], "nodes/cn02/sel.txt": lost_supply(*rows)}
+    files = {
+        "job.log": [*SEATS, *STUCK],
+        "nodes/cn02/sel.txt": lost_supply(*rows),
+        "nodes/cn02/kernel.log": kernel_log,
+    }
     wire = said(tmp_path, files, None)
 
     assert [node for node, _, _ in ended_by(wire)] == convicted

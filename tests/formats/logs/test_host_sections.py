@@ -71,6 +71,9 @@ def test_what_checks_print_is_read_as_a_check_of_its_machine() -> None:
         f"======\nstage2\n======\n{XID}\n",
         f"step 1\n{RULE}\nn7\n{RULE}\n{XID}\n",
         f"== n7 ==\n{XID}\n",
+        # parts of one machine, and steps of a report
+        f"== gpu0 ==\n{XID}\n== gpu1 ==\n{XID}\n",
+        f"## step1\n{XID}\n## step2\n{XID}\n",
         # far below the beginning
         "step\n" * 20 + HEADINGS,
     ],

@@ -36,7 +36,6 @@ _ABOUT_A_POD: Final = compile_re(
     r"|\bevicting pod (?:[\w.-]{1,80}/)?(?P<evicted>[\w.-]{2,253})"
 )
 _LISTED: Final = "slurm.job_nodes"
-_NUMBERS: Final = ("job", "job2", "job3", "job4")
 _NUMBER_IN_NAME: Final = compile_re(r"(?<!\d)\d{2,12}(?:_\d{1,9})?(?!\d)")
 # slurm-4711.out, slurm-4711_3.out
 _IN_NAME: Final = compile_re(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
@@ -115,19 +114,21 @@ def take_from_scheduler(facts: Job, logs: LogSet) -> tuple[Job, LogSet, list[str
     """``facts`` with the nodes on which the scheduler put the job, where nobody else lists them,
     ``logs`` without those of its other jobs, and a note.
 
-    A log of the scheduler tells of many jobs: this one's number stands in the names or at the heads
-    of its own logs, its ranks joined on the nodes of no other, or no other is listed.
+    A log of the scheduler tells of many jobs: this one's number is known, or stands in the names of
+    its logs; where nothing tells it, its ranks joined on the nodes of no other, or no other is
+    listed. Of a job that was started twice the last start counts.
     """
     nodes: dict[str, list[str]] = {}
     for row in logs.evidence:
         if row.signature == _LISTED:
-            number = next((row.fields[name] for name in _NUMBERS if name in row.fields), "")
+            number = next(text for name, text in row.fields.items() if name.startswith("job"))
             nodes[number] = row.fields.get("nodes", row.fields.get("said_of", "")).split()
-    named = {
-        *_NUMBER_IN_NAME.findall(" ".join(file.artifact for file in logs.files if file.of_a_job))
-    }
-    numbers = nodes.keys() & (own_job(facts, logs.files, ()).numbers | named)
-    own = numbers if len(numbers) == 1 else _find_jobs_of_ranks(nodes, logs) or nodes.keys()
+    known = own_job(facts, logs.files, ()).numbers
+    own_logs = " ".join(file.artifact for file in logs.files if file.of_a_job)
+    own = nodes.keys() & {facts.job_id}
+    own = own or nodes.keys() & {*known, *_NUMBER_IN_NAME.findall(own_logs)}
+    if len(own) != 1:
+        own = _find_jobs_of_ranks(nodes, logs) or (set() if known else {*nodes})
     if len(own) != 1:
         return facts, logs, []
     (number,) = own

@@ -26,6 +26,7 @@ from triage.formats.format import FormatTable, Head, ReadLines
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.logs.bug_report import iterate_results, replace_text
 from triage.parsers.logs.join import Outcome
+from triage.parsers.logs.prefixes import NAME_LABEL
 from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
 
 _MAX_BYTES: Final = 64 << 20
@@ -69,7 +70,9 @@ def _find_heads(lines: Sequence[str]) -> Iterator[tuple[int, int, str | None, bo
             yield k, k + 1, (other[1] if other is not None else host) if is_its else None, True
         elif (heading := _HEADING.match(line)) is not None:
             host = heading[1] or heading[3] or heading[4]
-            yield k, k + 1, host, heading[2] is not None
+            # What may not label a line is no machine, but a part of one or a step: "== gpu0 ==".
+            if NAME_LABEL.match(f"{host}: "):
+                yield k, k + 1, host, heading[2] is not None
 
 
 def _split(lines: Sequence[str]) -> list[tuple[int, int, str | None]]:
@@ -108,8 +111,10 @@ class HostSections:
         """The lines of all machines, and the results of their checks."""
         whole = stream.read_up_to(_MAX_BYTES + 1)
         if len(whole) > _MAX_BYTES:
-            rest = LogStream.make(stream.artifact, whole)
+            rest = replace_text(whole, stream)
             rest.read = ReadAhead(whole[HEAD_BYTES:], stream).read
+            rest.notes, rest.total = stream.notes, stream.total
+            rest.notes.append(f"of several machines, over {_MAX_BYTES >> 20} MiB: read as a log")
             return read_lines(rest)
         lines = whole.decode("utf-8", "replace").split("\n")
         labelled = [""] * len(lines)

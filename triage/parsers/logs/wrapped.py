@@ -368,7 +368,7 @@ def _cut_json(envelope: Envelope) -> bool:
 def take_quoted(envelope: Envelope, _match: "re.Match[str]") -> bool:
     """One row of an object that is printed over several lines."""
     found = _CUT_FIELD.match(envelope.text, envelope.pos)
-    if found is None or all(holds is not Holds.MESSAGE for holds, _ in name_field(found[1])):
+    if found is None:
         return False
     _replace(envelope, _unescape(found[2]))
     return True
