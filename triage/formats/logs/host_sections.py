@@ -95,16 +95,15 @@ class HostSections:
 
     def claims(self, head: Head) -> bool:
         """Whether heads of machines stand in it, the first of them at the beginning."""
-        lines = head.whole_text.split("\n")
-        if next(_find_heads(lines[:_FIRST_LINES]), None) is None:
+        lines = head.whole_text.split("\n", _FIRST_LINES)[:_FIRST_LINES]
+        if next(_find_heads(lines), None) is None:
             return False
-        heads = list(_find_heads(lines))
+        heads = list(_find_heads(head.whole_text.split("\n")))
         if any(has_command and host is not None for _, _, host, has_command in heads):
             return True
         headed = {host for _, _, host, has_command in heads if host is not None and not has_command}
         return len(headed) >= _LEAST_HEADED or (
-            bool(headed)
-            and any(" -w " in line or "dshbak" in line for line in lines[:_FIRST_LINES])
+            bool(headed) and any(" -w " in line or "dshbak" in line for line in lines)
         )
 
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:

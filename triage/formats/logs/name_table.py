@@ -21,6 +21,8 @@ from triage.parsers.logs.record_fields import TIMES, Holds, list_values, read_fi
 _FIRST_LINES: Final = 60
 _NAME: Final = compile_re(r"(?=[^\d\n]{0,60}[A-Za-z])(?=.{0,60}\d)[A-Za-z0-9][\w.-]{3,127}")
 _ADDRESS: Final = compile_re(r"\d{1,3}(?:\.\d{1,3}){3}")
+# Columns have names without figures.
+_HEADING: Final = compile_re(r"[A-Za-z_\"][A-Za-z_ ,;|\t.()\"-]{5,600}[ \t\r]*")
 # What ``kubectl get pods -o wide`` prints is known by its lines.
 _KNOWN: Final = frozenset({"ready", "restarts"})
 
@@ -37,6 +39,8 @@ class _Columns(NamedTuple):
 
 def _map_columns(line: str) -> _Columns | None:
     """The columns that a heading names; None for any other line."""
+    if _HEADING.fullmatch(line) is None:
+        return None
     delimiter, names = split_heading(line)
     if not 2 <= len(names) <= 24 or not _KNOWN.isdisjoint(names):
         return None
