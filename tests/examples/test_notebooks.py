@@ -2,12 +2,14 @@
 
 import re
 import tempfile
+from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_output
 from traitlets.config import Config
 
 from tests.workers.running import serving
@@ -54,15 +56,22 @@ def code_of(notebook):
 
 
 def said(cell):
-    """The text of each output."""
+    """The text of each output; a kernel sends what is printed in as many pieces as it likes."""
     found = []
-    for output in cell.outputs:
-        assert output.output_type != "error", output.get("traceback")
-        if output.output_type == "stream":
-            found.append(output.text)
+    for kind, outputs in groupby(cell.outputs, lambda output: output.output_type):
+        assert kind != "error", [output.get("traceback") for output in outputs]
+        if kind == "stream":
+            found.append("".join(output.text for output in outputs))
         else:
-            found.append(output.data["text/plain"])
+            found += [output.data["text/plain"] for output in outputs]
     return [NUMBER.sub("0.0", one) for one in found]
+
+
+def test_a_stream_in_two_pieces_says_the_same():
+    pieces = [new_output("stream", text=text) for text in ("578 returns", "\n")]
+    whole = [new_output("stream", text="578 returns\n")]
+
+    assert said(new_code_cell(outputs=pieces)) == said(new_code_cell(outputs=whole))
 
 
 def test_it_runs_and_says_what_it_keeps(executed, kept):
