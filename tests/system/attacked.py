@@ -40,13 +40,16 @@ class Answer:
 
 @dataclass
 class Peaks:
-    """The most memory (MiB) that the processes held, looked at ten times a second."""
+    """The most memory (MiB) that each process ever held.
+
+    ``both`` is what the worker and its readers held at one time, looked at ten times a second: a
+    reader that takes the place of another begins while that one ends.
+    """
 
     api: int = 0
     worker: int = 0
     readers: int = 0
     both: int = 0
-    """Worker and its readers at the same time."""
     reader_pids: set[int] = field(default_factory=set)
 
 
@@ -186,15 +189,17 @@ def look_at_memory(service: Attacked, ended: threading.Event) -> None:
         readers = {pid: peak_mib(pid) for pid in children(service.worker)} if worker else {}
         peaks.reader_pids |= readers.keys()
         peaks.readers = max([peaks.readers, *readers.values()])
-        peaks.both = max(peaks.both, worker + sum(readers.values()))
+        held = (peak_mib(pid, "VmRSS:") for pid in (service.worker, *readers))
+        peaks.both = max(peaks.both, sum(held) if worker else 0)
 
 
-def peak_mib(pid: int) -> int:
+def peak_mib(pid: int, held: str = "VmHWM:") -> int:
+    """The most memory that a process held; by another field of its status, what it holds now."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return 0
-    line = next((one for one in status.splitlines() if one.startswith("VmHWM:")), "VmHWM: 0 kB")
+    line = next((one for one in status.splitlines() if one.startswith(held)), f"{held} 0 kB")
     return int(line.split()[1]) >> 10
 
 

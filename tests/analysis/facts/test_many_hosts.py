@@ -100,6 +100,18 @@ def test_a_fault_of_weeks_ago_is_not_why_a_job_that_moved_since_stopped(tmp_path
     assert wire["verdict"]["cordon"] == []
 
 
+@pytest.mark.parametrize(("day", "convicted"), [("Aug 27", []), ("Sep 17", ["cn02"])])
+def test_nor_is_one_why_a_job_is_slow_whose_progress_has_no_clock(
+    tmp_path: Path, day: str, convicted: list[str]
+) -> None:
+    slow = [f"step: {k} loss: 2.5 iter time (s): {30.0 if k > 60 else 10.0}" for k in range(90)]
+    log = [f"{day} 10:00:00 cn02 kernel: [736183.000000] {XID}"]
+    log += [f"Sep 17 10:{k + 9}:00 {HOSTS[k]} kernel: eth0: link is up" for k in range(4)]
+    wire = said(tmp_path, {"job.log": slow, "all/messages": log}, facts(exit_code=None))
+
+    assert [node for node, _, _ in ended_by(wire)] == convicted
+
+
 def votes(node: str, others: tuple[str, ...]) -> list[str]:
     return [
         f"[{DAY} {at(0.5)[:8]}] {other}:90{k}:91{k} [{k}] NCCL WARN NET/IB: Got completion from"

@@ -29,6 +29,7 @@ from triage.analysis.facts.stop import (
     is_failing,
 )
 from triage.analysis.waiting.case import Case
+from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 from triage.domain.progress import ProgressPoint
@@ -77,18 +78,7 @@ def find_stop(
     failing = [
         row for row in evidence if is_failing(row) and not _is_before_the_job(row, alive_ns, began)
     ]
-    # A complaint that needs another source does not say when it began, where another line does;
-    # but CUDA's errors, which end their process.
-    weak = {
-        id(row)
-        for row in failing
-        if row.weak
-        and row.role is EvidenceRole.ROOT
-        and (row.kind is not Kind.CUDA or row.is_generic)
-    }
-    printed = sorted(
-        _list_times(row for row in failing if id(row) not in weak) or _list_times(failing)
-    )
+    printed = _list_failing_times(failing)
     # The newest time that tells of a failure, else of anything.
     failures = [*printed, *([stuck] if stuck is not None else [])]
     dated = failures or (row.at_ns for row in evidence if row.at_ns is not None)
@@ -141,9 +131,14 @@ def find_stop(
             )
             if newest - start > (STALE_S if raised else DAY_S) * SECOND:
                 start, end = None, newest
-        elif start is not None and moved_ns is not None and moved_ns - start > DAY_S * SECOND:
-            # It moved on a later day than that of the last fault.
-            start, end = None, moved_ns
+        elif (
+            start is not None
+            and moved is not None
+            and (later := newest if moved_ns is None else moved_ns) is not None
+            and later - start > DAY_S * SECOND
+        ):
+            # It moved on a later day than that of the last fault; without a clock, up to its logs.
+            start, end = None, later
     if start is not None and start != stuck:
         errors = [row.error_ns for row in failing if row.at_ns is not None]
         error_ns = min(errors, default=error_ns)
@@ -167,10 +162,35 @@ def find_stop(
         ended_ns=ended,
         lived_ns=lived,
         looked=looked,
+        moved=moved is not None,
         moved_ns=moved_ns,
         given_up_lines=_find_first_watchdog_lines(evidence),
         after_s=IN_FLIGHT_S if dumps.all_entered and start == stuck else AFTER_S,
     )
+
+
+def _list_failing_times(failing: Sequence[Evidence]) -> list[int]:
+    """When lines say that the job fails, ascending; of those that leave it open where no other do.
+
+    A complaint that needs another source does not say when it began, but CUDA's errors, which end
+    their process. A scheduler that takes a job down in steps says why at the last of them.
+    """
+    reasons = {row.signature for row in failing if _is_taken_down(row) and row.role is _ROOT}
+    telling = [
+        row
+        for row in failing
+        if (row.role is not _ROOT and not (row.signature in reasons and _is_taken_down(row)))
+        or (row.role is _ROOT and (not row.weak or (row.kind is Kind.CUDA and not row.is_generic)))
+    ]
+    return sorted(_list_times(telling) or _list_times(failing))
+
+
+_ROOT: Final = EvidenceRole.ROOT
+
+
+def _is_taken_down(row: Evidence) -> bool:
+    """Whether a scheduler or a person takes the job down."""
+    return row.category is Category.HOST_MAINTENANCE and Trait.ENDS_JOB in row.traits
 
 
 def _find_life(

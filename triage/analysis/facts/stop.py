@@ -125,6 +125,13 @@ class Stop:
     """Node -> when processes of the job were first seen on it."""
     moved_ns: int | None = None
     """When the job printed its last progress."""
+    moved: bool = False
+    """Whether the job printed progress."""
+
+    @property
+    def machines_alone(self) -> bool:
+        """Whether nothing of a job was brought: then logs are asked what ails their machines."""
+        return not (self.trouble or self.job_seen or self.moved or self.looked or self.ended_well)
 
     def when(self, at_ns: int | None, error_ns: int = 0, before_s: int = BEFORE_S) -> When:
         """Where ``at_ns``, known to ``error_ns``, lies; at the stop from ``before_s`` on."""
@@ -243,7 +250,9 @@ class Stop:
         return end_ns is None or row.at_ns - end_ns <= TIMEOUT_S * SECOND
 
     def while_it_boots(self, row: Evidence) -> bool:
-        """Whether a row is of the minutes in which its machine started."""
+        """Whether a row is of the minutes in which its machine started, beside those of a job."""
+        if self.machines_alone:
+            return False
         uptime = row.stamp.uptime_ns
         if uptime is not None and uptime < _BOOT_S * SECOND:
             return True

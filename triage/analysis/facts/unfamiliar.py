@@ -49,7 +49,7 @@ def select_unfamiliar(
     cause, those of which it cannot say whether they tell one, as the cause that is likeliest: of a
     place that claims accuse, or of the one node that prints any. None is of a ``strange`` node.
     """
-    if not dated.unfamiliar or not stop.trouble:
+    if not dated.unfamiliar or not (stop.trouble or stop.machines_alone):
         return []
     accusing = [claim for claim in claims if is_accusing(claim)]
     readings = [
@@ -59,7 +59,7 @@ def select_unfamiliar(
     ]
     if selected := _select_readings(readings, dated, accusing, stop, strange):
         return selected
-    if any(_tells_a_cause(row, stop) for row in dated.evidence):
+    if stop.machines_alone or any(_tells_a_cause(row, stop) for row in dated.evidence):
         return []
     # What is printed elsewhere, or at another time too, tells of no stop.
     printed = Counter(normalize_line(row.text) for row in dated.unfamiliar)
@@ -138,7 +138,7 @@ def _select_readings(
         # Of a stop that lines alone tell, the beginning is the last sign of progress.
         is_late = when is When.AFTER and (row.node in accused or not accusing)
         # What a process says without a time it says at its end, and of itself.
-        is_own = when is When.UNDATED and row.rank is not None
+        is_own = when is When.UNDATED and (row.rank is not None or stop.machines_alone)
         is_own = is_own and (row.node in accused or not accusing)
         is_told = Trait.FOUND_OUT in row.traits
         is_near = when is When.AT or is_late or is_own or is_told

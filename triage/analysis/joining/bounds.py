@@ -32,6 +32,7 @@ from triage.analysis.joining.unclaimed_faults import may_be_of_a_program
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence, Kind, Trait
 from triage.domain.finding import Finding
+from triage.domain.toml_tables import read_toml
 
 
 class Bound(StrEnum):
@@ -71,45 +72,8 @@ class Limit:
 
 
 BOUNDS: Final[Mapping[Bound, Limit]] = {
-    Bound.PROVEN_ELSEWHERE: Limit(0.3, "the dumps prove that the others wait for somebody else"),
-    Bound.CLAIMED_ELSEWHERE: Limit(0.4, "the dumps name another place, and no firm line this one"),
-    Bound.LOST_ELSEWHERE: Limit(
-        0.45, "others wait for a rank that left no dump, and a part fails where it sat"
-    ),
-    Bound.EXPLAINED: Limit(0.45, "a cause elsewhere accounts for what the dumps show here"),
-    Bound.NOBODY_NAMED: Limit(
-        0.25, "all ranks entered and none got through, and no line dated to the stop names an end"
-    ),
-    Bound.GENERIC_BY_ONE: Limit(
-        0.12, "only one node says so, in general words, of what all of them use"
-    ),
-    Bound.GENERIC: Limit(0.3, "only general words say so, or words about another process or GPU"),
-    Bound.ROUTINE: Limit(0.3, "programs fail like that on its node on other days too"),
-    Bound.WEAK: Limit(0.45, "what says so needs another source"),
-    Bound.WEAK_BESIDE_PROOF: Limit(
-        0.45, "what says so needs another source, and the dumps prove a cause of their own"
-    ),
-    Bound.SEEN_BY_ONE: Limit(0.45, "only one node complains of what all of them use"),
-    Bound.STALE: Limit(0.05, "it is of another day, or of a boot"),
-    Bound.BEFORE: Limit(0.45, "it was said well before the stop, and the job went on"),
-    Bound.TEARDOWN: Limit(0.45, "it was printed after the job was given up"),
-    Bound.OF_ITS_END: Limit(
-        0.25, "it was printed after the job was given up, whose processes that makes crash"
-    ),
-    Bound.TAKEN_DOWN: Limit(
-        0.25, "who takes a job down after it stopped, and says no reason, is not why it stopped"
-    ),
-    Bound.UNDATED: Limit(0.6, "no clock tells that it was at the stop"),
-    Bound.UNDATED_BESIDE: Limit(0.45, "no clock dates it, and a dated root stands beside it"),
-    Bound.ENDS_ITS_LOG: Limit(0.95, "only its place at the end of its log dates it to the stop"),
-    Bound.UNFAMILIAR: Limit(0.6, "no signature knows its words: the trained reader takes them so"),
-    Bound.UNFAMILIAR_ALONE: Limit(
-        0.45, "no signature knows its words, and nothing else proves the place"
-    ),
-    Bound.GPU_OR_SETTING: Limit(0.85, "a GPU that does not start may be a setting of its node"),
-    Bound.GPU_OR_PROGRAM: Limit(
-        0.85, "a fault for which the GPU names no client may be a program's that went astray"
-    ),
+    Bound(name): Limit(**one)
+    for name, one in read_toml("triage.analysis.joining", "bounds").items()
 }
 
 

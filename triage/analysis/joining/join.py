@@ -186,7 +186,7 @@ def _build_all_hypotheses(
     rows = [*evidence, *_select_unfinished_preparation(evidence)]
     causes = find_causes(rows, topology, stop, met=met)
     if not causes and not claims:
-        causes = find_causes(_promote_consequences(rows), topology, stop, met=met)
+        causes = find_causes(_promote_consequences(rows, stop), topology, stop, met=met)
     return join_claims(causes, claims, topology.placement, stop)
 
 
@@ -204,12 +204,22 @@ def _select_unfinished_preparation(evidence: Iterable[Evidence]) -> list[Evidenc
     early = [
         row
         for row in waiting
-        if (seq := row.fields.get("seq_id", "")).isdecimal() and int(seq[:9]) <= _FIRST_COLLECTIVES
+        if Trait.RENDEZVOUS in row.traits
+        or (
+            (seq := row.fields.get("seq_id", "")).isdecimal() and int(seq[:9]) <= _FIRST_COLLECTIVES
+        )
     ]
     if not early or len(early) < len(waiting):
         return []
+    # Behind a bar stands what somebody else prints: who waits does not prepare.
+    waiters = {row.rank for row in waiting}
     return [
-        replace(row, role=EvidenceRole.ROOT, weak=True)
+        replace(
+            row,
+            role=EvidenceRole.ROOT,
+            weak=True,
+            rank=row.rank if row.rank not in waiters else None,
+        )
         for row in rows
         if row.signature == "data.preprocessing_bar" and row.fields.get("percent") != "100"
     ]
@@ -220,9 +230,12 @@ _SAYS_NOTHING_ALONE: Final = frozenset({Kind.XID, Kind.SXID, Kind.BOOT})
 _UNNAMED: Final = frozenset({None, Category.NONE, Category.NCCL_TIMEOUT})
 
 
-def _promote_consequences(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """Consequences that say of what, as weak roots: all there is where the root was not kept."""
+def _promote_consequences(evidence: Iterable[Evidence], stop: Stop) -> list[Evidence]:
+    """Consequences that say of what, as weak roots: all there is where the root was not kept; of
+    machines alone, what one gives advice on too.
+    """
     rows = list(evidence)
+    alone = stop.machines_alone
     waited = any(row.category is Category.NCCL_TIMEOUT for row in rows if row.kind in JOB_KINDS)
     return [
         # Who loses a store or a peer is not where that fails.
@@ -230,9 +243,9 @@ def _promote_consequences(evidence: Iterable[Evidence]) -> list[Evidence]:
         if row.blame is Blame.SELF
         else replace(row, role=EvidenceRole.ROOT, weak=True, node=None, rank=None)
         for row in rows
-        if row.role is EvidenceRole.CONSEQUENCE
+        if (row.role is EvidenceRole.CONSEQUENCE or (alone and row.role is EvidenceRole.ADVICE))
         and row.category not in _UNNAMED
-        and row.kind not in _SAYS_NOTHING_ALONE
+        and (alone or row.kind not in _SAYS_NOTHING_ALONE)
         and Trait.TEARDOWN not in row.traits
         and not (waited and row.traits & {Trait.ENDS_JOB, Trait.RENDEZVOUS})
     ]

@@ -10,6 +10,7 @@ from triage.domain.category import GPU_PARTS, SOFTWARE, Action, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, LEARNED, OWN_ACTION, UNREAD, Evidence, RowOrigin
 from triage.domain.finding import Finding
 from triage.domain.report import Because, Suspect, Victims
+from triage.domain.toml_tables import read_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,53 +23,9 @@ class _Wording:
 
 
 _WORDS: Final = {
-    Category.GPU: _Wording(
-        "a GPU failed", Action.DRAIN_NODE,
-        "check that GPU for Xid errors and run a diagnostic before it is used again",
-    ),
-    Category.NVLINK: _Wording("NVLink failed", Action.DRAIN_NODE),
-    Category.GPU_HBM: _Wording("GPU memory (HBM) failed", Action.DRAIN_NODE),
-    Category.GPU_SRAM: _Wording("GPU on-chip memory (SRAM) failed", Action.DRAIN_NODE),
-    Category.GPU_GSP: _Wording(
-        "the GPU's system processor (GSP) stopped answering", Action.REBOOT_NODE
-    ),
-    Category.GPU_THERMAL: _Wording("a GPU is too hot and slows down", Action.DRAIN_NODE),
-    Category.SDC: _Wording("a GPU computes wrong results", Action.DRAIN_NODE),
-    Category.NIC: _Wording("a network adapter failed", Action.DRAIN_NODE),
-    Category.NETWORK: _Wording("a link or switch port failed", Action.CHECK_NETWORK),
-    Category.SSD: _Wording("a local disk failed", Action.DRAIN_NODE),
-    Category.POWER: _Wording("power failed", Action.DRAIN_NODE),
-    Category.CHASSIS: _Wording("several devices of the node were lost at once", Action.DRAIN_NODE),
-    Category.IO_BOARD: _Wording(
-        "the PCIe path to a device failed (switch, riser or retimer)", Action.DRAIN_NODE
-    ),
-    Category.CPU: _Wording("a CPU failed", Action.DRAIN_NODE),
-    Category.HOST_MEMORY: _Wording("system memory failed", Action.DRAIN_NODE),
-    Category.HOST_MAINTENANCE: _Wording(
-        "the node or the job was taken down from outside", Action.RESTART_JOB
-    ),
-    Category.SOFTWARE_USER: _Wording("the training code raised an error", Action.FIX_CODE),
-    Category.SOFTWARE_FRAMEWORK: _Wording("the framework or a library crashed", Action.FIX_CODE),
-    Category.COLLECTIVE_MISMATCH: _Wording(
-        "ranks run different collectives", Action.FIX_CODE,
-        "compare the code path and the data of that rank with its peers'",
-    ),
-    Category.HOST_STALL: _Wording(
-        "a host process stopped issuing work", Action.INVESTIGATE,
-        "look at what that process does (py-spy, data loader, storage, locks)",
-    ),
-    Category.GPU_OOM: _Wording("GPU memory ran out", Action.FIX_CODE),
-    Category.HOST_OOM: _Wording("host memory ran out", Action.FIX_CODE),
-    Category.NUMERICAL: _Wording("the loss or a gradient is not a number", Action.FIX_CODE),
-    Category.DEPENDENCY: _Wording("a driver, library or setting does not fit", Action.FIX_CODE),
-    Category.STORAGE: _Wording("the file system or checkpoint store failed", Action.CHECK_STORAGE),
-    Category.NCCL_TIMEOUT: _Wording("a process failed without saying why", Action.INVESTIGATE),
-    Category.STRAGGLER: _Wording(
-        "a rank is slow", Action.INVESTIGATE,
-        "look at that rank's input pipeline, host load, clocks and temperature",
-    ),
-    Category.NONE: _Wording("nothing failed", Action.NONE),
-}  # fmt: skip
+    Category(name): _Wording(one["failed"], Action(one["action"]), one.get("next_step"))
+    for name, one in read_toml("triage.analysis.joining", "wording").items()
+}
 
 _QUOTED: Final = 120
 _NAMED: Final = 4

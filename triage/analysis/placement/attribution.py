@@ -19,6 +19,7 @@ from triage.analysis.placement.identity import (
     parse_small_number,
     with_worker_fields,
 )
+from triage.domain.category import OF_THE_NODE
 from triage.domain.evidence import (
     ACTOR,
     BY_FILE,
@@ -426,10 +427,10 @@ def _rank_at(row: Evidence, node: str, gpu: str | None, fleet: JobPlacement) -> 
 
 
 def _place_at_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:
-    """What a process or a launcher of a job of one node says and nothing places, there."""
+    """What is said of a process or a part of a job of one node and nothing places, there."""
     if fleet.only_node is None or row.node is not None or is_about_another(row):
         return row
-    if row.kind not in _OF_PROCESSES and row.kind not in (Kind.ELASTIC, Kind.GPU, Kind.ECC):
+    if row.kind not in {*_OF_PROCESSES, Kind.ELASTIC} and row.category not in OF_THE_NODE:
         return row
     rank = row.rank
     if rank is None and row.local_rank is not None:

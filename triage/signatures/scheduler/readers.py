@@ -104,6 +104,17 @@ def read_hydra(_match: re.Match[str], after: Sequence[str]) -> Reading:
     return replace(end, fields=fields)
 
 
+_LOST_DAEMON = compile_re(
+    r"(?:Remote daemon: .{0,40} on node|hostname:) {1,4}(?P<node>[\w.-]{1,256})"
+)
+
+
+def read_lost_daemon(_match: re.Match[str], after: Sequence[str]) -> Reading:
+    """The node whose daemon mpirun lost, which it prints lines below."""
+    found = next(filter(None, map(_LOST_DAEMON.search, after)), None)
+    return Reading(fields={"node": found["node"], "said_of": found["node"]} if found else {})
+
+
 _TABLE_HOST = compile_re(r"^\s*host\s{1,8}: (\S{1,256})")
 _TABLE_RANK = compile_re(r"^\s*rank\s{1,8}: (\d{1,7}) \(local_rank: (\d{1,4})\)")
 _TABLE_EXIT = compile_re(r"^\s*exitcode\s{1,8}: (-?\d{1,5}) \(pid: (\d{1,10})\)")
