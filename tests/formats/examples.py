@@ -42,7 +42,7 @@ EXAMPLES = {
     ),
     "yaml_document": "apiVersion: v1\nkind: Node\nmetadata:\n  name: gpu-17\n",
     "event_table": "Date,Sensor Name,Event\n03/14/2026 02:39:12,FAN4,Lower Critical going low\n",
-    "host_table": (
+    "peer_table": (
         "time,node,compute_s\n2026-03-14T02:39:12Z,gpu-17,5.9\n2026-03-14T02:39:12Z,gpu-18,13.7\n"
         "2026-03-14T02:39:12Z,gpu-19,5.8\n"
     ),

@@ -32,12 +32,12 @@ from triage.formats.logs.bug_report import BugReport
 from triage.formats.logs.controller_lists import EVENT_TABLE
 from triage.formats.logs.field_blocks import FIELD_BLOCKS
 from triage.formats.logs.host_sections import HostSections
-from triage.formats.logs.host_table import HOST_TABLE
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import HOST_NAME, LOG
 from triage.formats.logs.name_table import NAME_TABLE
 from triage.formats.logs.notes import NOTES
+from triage.formats.logs.peer_table import PEER_TABLE
 from triage.formats.logs.pod_description import POD_DESCRIPTION
 from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE
 from triage.formats.logs.yaml_document import YAML_DOCUMENT
@@ -81,7 +81,7 @@ STREAMS: Final[tuple[StreamFormat, ...]] = (
     JSON_DOCUMENT,
     YAML_DOCUMENT,
     EVENT_TABLE,
-    HOST_TABLE,
+    PEER_TABLE,
     NAME_TABLE,
     POD_DESCRIPTION,
     SEL_VERBOSE,

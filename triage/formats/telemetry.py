@@ -164,8 +164,8 @@ def _is_table(text: bytes) -> bool:
         return False
     if columns.time < 0 and not any(mark in name for name in columns.names for mark in "._"):
         return False
-    if is_gpu_table(columns):
-        return False
+    if is_gpu_table(columns) or (columns.time < 0 and columns.names_node):
+        return False  # what GPUs, or nodes, do at one moment
     row = next(rows, None)
     return row is None or row.count(columns.delimiter.encode()) >= len(columns.names) - 1
 

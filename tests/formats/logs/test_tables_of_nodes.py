@@ -8,8 +8,8 @@ from triage.formats.format import Head
 from triage.formats.logs.controller_lists import EVENT_TABLE
 from triage.formats.logs.documents import convert_document_to_lines
 from triage.formats.logs.field_blocks import FIELD_BLOCKS
-from triage.formats.logs.host_table import HOST_TABLE
 from triage.formats.logs.json_document import JSON_DOCUMENT
+from triage.formats.logs.peer_table import PEER_TABLE
 from triage.parsers.logs.envelope import read_envelope
 
 ICINGA = """***** Icinga 2 Service Monitoring on mon1 *****
@@ -109,14 +109,14 @@ def table(slow: str, factor: float, moments: int = 3) -> str:
 
 def odd_lines(text: str) -> list[str]:
     return [
-        line for line in (convert_document_to_lines(text, HOST_TABLE) or "").split("\n") if line
+        line for line in (convert_document_to_lines(text, PEER_TABLE) or "").split("\n") if line
     ]
 
 
 def test_the_node_whose_step_takes_longer_again_and_again_is_a_line() -> None:
     text = table("n2", 2.0)
 
-    assert HOST_TABLE.claims(Head(text.encode()))
+    assert PEER_TABLE.claims(Head(text.encode()))
     (line,) = odd_lines(text)
     assert json.loads(line) == {
         "time": "2026-05-06T03:02:00Z",
@@ -148,12 +148,95 @@ def test_columns_in_blanks_are_named_by_the_heading() -> None:
     assert "n3" in json.loads(line)["node"]
 
 
+WIDE = "step,fwd_s.rank0,fwd_s.rank1,fwd_s.rank2,fwd_s.rank3\n" + "".join(
+    f"{step},0.71,0.72,1.30,0.70\n" for step in range(900, 960, 20)
+)
+LONG = "run_uuid,key,value,timestamp,step\n" + "".join(
+    f"5f21c0,kernel_time_ms/rank_{rank:03},{967.6 if rank == 9 else 724.0},1743172678000,{step}\n"
+    for step in (40, 60)
+    for rank in range(24)
+)
+SCORES = "NVRx straggler report  step 5313\nGPU relative performance:\n" + "".join(
+    f"  Rank={rank} Node=n{rank // 8} Score={0.58 if rank // 8 == 1 else 0.97}\n"
+    for rank in range(32)
+)
+CLOCKS = "host,gpu,sm_clock_mhz,power_w,throttle_reasons\n" + "".join(
+    f"n{k},{gpu},{'345,203,hw_power_brake_slowdown' if k == 2 else '1980,655,none'}\n"
+    for k in range(4)
+    for gpu in range(8)
+)
+LINKS = "gpu  H2D GB/s  D2H GB/s  gen  width\n" + "".join(
+    f"# n{k}\n"
+    + "".join(
+        f"{g}  {'6.4  6.3  1  x2' if (k, g) == (1, 3) else '54.1  53.8  5  x16'}\n"
+        for g in range(8)
+    )
+    for k in range(2)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "node", "says"),
+    [
+        (WIDE, None, "step times by rank: fwd_s of rank 2 1.3, median of all ranks 0.715"),
+        (LONG, None, "step times by rank: kernel_time_ms of rank 9 967.6, median of all ranks 724"),
+        (SCORES, "n1", "work done by node: Score of n1 0.58, median of all nodes 0.97"),
+        (
+            CLOCKS,
+            "n2",
+            "clocks by node: sm_clock_mhz of n2 345, median of all nodes 1980"
+            " (hw_power_brake_slowdown)",
+        ),
+        (LINKS, "n1", "links by node: D2H_GB/s of n1 6.3, median of all nodes 53.8"),
+    ],
+)
+def test_whoever_stands_apart_among_its_peers_is_a_line(
+    text: str, node: str | None, says: str
+) -> None:
+    assert PEER_TABLE.claims(Head(text.encode()))
+    (line,) = odd_lines(text)
+    record = json.loads(line)
+
+    assert (record.get("node"), record["message"]) == (node, says)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WIDE.replace("1.30", "0.73"),
+        SCORES.replace("0.58", "0.94"),
+        CLOCKS.replace("345", "1965"),
+        CLOCKS.replace("1980", "345"),
+        LINKS.replace("6.4  6.3  1  x2", "54.4  53.3  5  x16"),
+        LONG.replace("kernel_time_ms", "time_in_barrier_ms"),
+        LONG.replace("kernel_time_ms", "gpu_temp_c"),
+    ],
+)
+def test_nobody_is_where_all_are_alike_or_nothing_tells_who_is_slow(text: str) -> None:
+    assert odd_lines(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(
+            f"level=info rank={k} step=100 loss=2.5 tokens_per_s=900 msg=moved\n" for k in range(9)
+        ),
+        "".join(f"step={k} loss=2.5 grad_norm=0.3\n" for k in range(9)),
+        "".join(f"[rank{k}]: step {k} | loss: 2.5 | {k + 0.5} ms\n" for k in range(9)),
+        "index, name, uuid\n" + "".join(f"{k}, H100, GPU-{k}\n" for k in range(8)),
+    ],
+)
+def test_what_ranks_print_is_no_table_of_them(text: str) -> None:
+    assert not PEER_TABLE.claims(Head(text.encode()))
+
+
 def test_a_table_of_memory_is_no_table_of_times() -> None:
     text = "time,node,used_gb,free_gb\n" + "".join(
         f"2026-05-06T03:00:00Z,n{k},{10 * k},5\n" for k in range(4)
     )
 
-    assert not HOST_TABLE.claims(Head(text.encode()))
+    assert not PEER_TABLE.claims(Head(text.encode()))
 
 
 GRAFANA = (

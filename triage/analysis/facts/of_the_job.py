@@ -231,12 +231,19 @@ def _list_nodes_of_pods(evidence: Sequence[Evidence], fleet: JobPlacement) -> se
     return listed if len(words) == 1 and tied <= listed else set()
 
 
+# What it says of a node that is not ready it says of all nodes, whoever runs there.
+_OF_A_CLUSTER: Final = "kubernetes"
+
+
 def _find_tied_nodes(evidence: Iterable[Evidence], fleet: JobPlacement) -> frozenset[str]:
     """The nodes that the job's ranks sit on, and those that its processes speak on."""
     return fleet.seated | {
         row.node
         for row in evidence
-        if is_by_process(row) and Trait.NOT_THE_JOB not in row.traits and row.node is not None
+        if is_by_process(row)
+        and row.node is not None
+        and Trait.NOT_THE_JOB not in row.traits
+        and (row.family != _OF_A_CLUSTER or Trait.ROOT_WHEN_ALONE not in row.traits)
     }
 
 
@@ -246,12 +253,14 @@ def weaken_untied(
     """The rows, weak where a log of many hosts tells them of a node that nothing ties to the job.
 
     Without a list of the job's nodes, those are tied to it that its ranks sit on and that its
-    processes speak on; a log that lies in a folder of its node was collected because of the job.
+    processes speak on, or where there are none, that pods are on; a log that lies in a folder of
+    its node was collected because of the job.
     What a scheduler tells of another node than those does not stop it.
     """
     if facts.nodes or facts.rank_to_node:
         return tuple(evidence)
     tied = _find_tied_nodes(evidence, fleet)
+    tied = tied or frozenset(row.node for row in evidence if row.signature in OF_PODS and row.node)
     kept = []
     for row in evidence:
         if row.node is not None and row.node not in tied:

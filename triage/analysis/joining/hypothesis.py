@@ -63,6 +63,17 @@ class Hypothesis:
         return own or self.votes >= MANY_VOTES
 
     @property
+    def holds_up(self) -> bool:
+        """Whether it slows a job down that goes on: lines call it a straggler, or a part of it
+        slower than its peers.
+        """
+        told = any(
+            (row.category is Category.STRAGGLER and row.is_firm) or Category.STRAGGLER in row.also
+            for row in self.rows
+        )
+        return told or self.category is Category.STRAGGLER
+
+    @property
     def key(self) -> tuple[str, str, str, tuple[int, ...]]:
         """An order that does not depend on that of the files."""
         shown = "~" if isinstance(self.place, Unplaced) else repr(self.place)

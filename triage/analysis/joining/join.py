@@ -118,12 +118,6 @@ def _is_all_wait_claim(claim: Finding) -> bool:
     return claim.of_looks and not names
 
 
-def _is_about_a_straggler(cause: Hypothesis) -> bool:
-    """Whether it is one, or a part of a node of which a line says for certain that it is one."""
-    is_told = any(row.category is Category.STRAGGLER and row.is_firm for row in cause.rows)
-    return is_told or cause.category is Category.STRAGGLER
-
-
 # A dump is written within this of the last operation of a process that dies.
 _AT_ITS_END_NS: Final = 5 * SECOND
 
@@ -134,10 +128,7 @@ def _is_hit_without_complaint(beliefs: Iterable[Belief], sources: Sources, stop:
     """
     if stop.ended_well:
         return False
-    if any(
-        belief.probability >= NAMES_A_PART and _is_about_a_straggler(belief.hypothesis)
-        for belief in beliefs
-    ):
+    if any(belief.probability >= NAMES_A_PART and belief.hypothesis.holds_up for belief in beliefs):
         return True  # who reports a straggler speaks of a job that goes on
     health, _ = judge_health(sources.progress)
     behind_ns = 0

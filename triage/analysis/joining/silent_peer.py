@@ -33,7 +33,7 @@ _NAMING_ANOTHER: Final = frozenset({Blame.PEER, Blame.ABSENT})
 # Where this share of all ranks gave up, the one that did not is no accident of a cut log.
 _MOST_WAITED: Final = 0.75
 _LEAST_WAITED: Final = 3
-_RANK: Final = "rank "
+_RANKS: Final = ("rank ", "ranks ")
 _STUCK_WATCHDOG: Final = "c10d.heartbeat_monitor"
 _ALSO: Final = (Category.HOST_STALL, Category.HOST_OOM, Category.HOST_MAINTENANCE)
 
@@ -83,8 +83,8 @@ def _is_loss_of_peer(row: Evidence) -> bool:
 
 def _parse_peer(text: str, placement: Placement) -> Place | None:
     """The node, or the rank, that a line names; None for several, and for nobody's address."""
-    if text.startswith(_RANK):
-        rank = text.removeprefix(_RANK)
+    if text.startswith(_RANKS):
+        rank = text.removeprefix("ranks ").removeprefix("rank ")
         return AtRank(int(rank)) if rank.isdecimal() and len(rank) < 8 else None
     node = placement.node_of_address(text)
     return None if node is None else AtNode(node)

@@ -374,6 +374,8 @@ def _classify_kind_of_rows(top: Belief, sources: Sources, stop: Stop) -> Verdict
     if stop.job_seen and not stop.trouble and not top.hypothesis.claims:
         if health in _KIND_OF_COURSE:
             return _KIND_OF_COURSE[health]
+        if top.hypothesis.holds_up:
+            return VerdictKind.STRAGGLER
         if health.well and top.probability < CONVICTED:
             return VerdictKind.INCONCLUSIVE
     return _classify_kind(top.hypothesis, sources.evidence)

@@ -49,8 +49,11 @@ MOST_SHARE: Final = 0.25
 # Three GPUs of a node, and half of them, share what cools or feeds the node.
 _NODE_GPUS: Final = 3
 # The category of heat there, and what it may be too.
-_GPU_HEAT: Final = (Category.GPU_THERMAL, Category.CHASSIS, Category.POWER)
-_NODE_HEAT: Final = (Category.CHASSIS, Category.GPU_THERMAL)
+_GPU_HEAT: Final = (
+    Category.GPU_THERMAL, Category.CHASSIS, Category.POWER, Category.STRAGGLER,
+)  # fmt: skip
+_NODE_HEAT: Final = (Category.CHASSIS, Category.GPU_THERMAL, Category.STRAGGLER)
+_CUT_BACK: Final = (Category.POWER, Category.CHASSIS, Category.STRAGGLER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +218,7 @@ def _make_signal(
     first = min(gpus, key=lambda gpu: (gpu.first, gpu.part))
     since = table.at_ns(first.first)
     why = "because power is cut back (power brake)" if first.brake else "for heat"
-    category, *also = (Category.POWER, Category.CHASSIS) if first.brake else heat
+    category, *also = _CUT_BACK if first.brake else heat
     return Signal(
         name="telemetry.power_brake" if first.brake else "telemetry.throttle",
         kind=Kind.POWER if first.brake else Kind.THERMAL,

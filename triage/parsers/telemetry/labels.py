@@ -167,6 +167,11 @@ class Columns:
     time: int
     metric: int = -1
 
+    @property
+    def names_node(self) -> bool:
+        """Whether a column says of which node a row is."""
+        return not set(_NODE).isdisjoint(self.names)
+
     def list_places(self, role: int) -> list[int]:
         """The columns that are this."""
         return [place for place, one in enumerate(self.roles) if one == role]

@@ -50,6 +50,15 @@ def read_norm_jump(match: re.Match[str], after: Sequence[str]) -> Reading | None
     return None
 
 
+# Of ranks that do the same work, the highest rate is so many times the lowest where one is slow.
+_APART: Final = 1.25
+
+
+def read_lowest_rate(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """The rank with the lowest rate; None where the highest is near it."""
+    return Reading() if float(match["low"]) * _APART < float(match["high"]) else None
+
+
 _NUMBER: Final = r"[-+]?(?:\d{1,15}(?:\.\d{0,20})?(?:e[-+]?\d{1,4})?|nan|inf)"
 _MILLISECONDS: Final = compile_re(rf"elapsed time per iteration \(ms\): ({_NUMBER})")
 _SECONDS: Final = compile_re(
