@@ -131,7 +131,7 @@ def test_the_changelog_knows_the_version() -> None:
 
 # Functions and methods that no verb names, today. It only falls. Words that are nouns more often
 # than verbs here, as `state`, are not in the list, nor does `_of` end the name of a deed.
-CALLED_BY_NOUNS = 885
+CALLED_BY_NOUNS = 884
 
 
 def named_functions(tree: ast.AST) -> Iterator[str]:

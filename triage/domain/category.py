@@ -6,6 +6,8 @@ The rows are those of the interruption table of the Llama 3 405B training run
 
 from enum import StrEnum
 
+from triage.domain.toml_tables import read_toml
+
 
 class Category(StrEnum):
     """A root cause, as precise as the evidence allows."""
@@ -41,34 +43,8 @@ class Category(StrEnum):
 
 
 LLAMA3_ROW: dict[Category, str | None] = {
-    Category.GPU: "Faulty GPU",
-    Category.NVLINK: "Faulty GPU",
-    Category.GPU_HBM: "GPU HBM3 Memory",
-    Category.GPU_SRAM: "GPU SRAM Memory",
-    Category.GPU_GSP: "GPU System Processor",
-    Category.GPU_THERMAL: "GPU Thermal Interface + Sensor",
-    Category.SDC: "Silent Data Corruption",
-    Category.NIC: "NIC",
-    Category.NETWORK: "Network Switch/Cable",
-    Category.SSD: "SSD",
-    Category.POWER: "Power Supply",
-    Category.CHASSIS: "Server Chassis",
-    Category.IO_BOARD: "IO Expansion Board",
-    Category.CPU: "CPU",
-    Category.HOST_MEMORY: "System Memory",
-    Category.HOST_MAINTENANCE: "Host Maintenance",
-    Category.SOFTWARE_USER: "Software Bug",
-    Category.SOFTWARE_FRAMEWORK: "Software Bug",
-    Category.COLLECTIVE_MISMATCH: "Software Bug",
-    Category.HOST_STALL: "Software Bug",
-    Category.GPU_OOM: "Software Bug",
-    Category.HOST_OOM: "Software Bug",
-    Category.NUMERICAL: "Software Bug",
-    Category.DEPENDENCY: "Dependency",
-    Category.STORAGE: "Dependency",
-    Category.NCCL_TIMEOUT: "NCCL Watchdog Timeouts",
-    Category.STRAGGLER: None,
-    Category.NONE: None,
+    Category(name): one.get("llama3_row")
+    for name, one in read_toml("triage.domain", "category").items()
 }
 
 GPU_CHIP = frozenset(

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, TypedDict, TypeVar
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind
 from triage.domain.patterns import compile_re
+from triage.domain.toml_tables import read_toml
 from triage.signatures.own.faults import SignatureFault
 from triage.signatures.own.pattern import PatternFault, derive_literals
 from triage.signatures.signature import Scope
@@ -26,27 +27,9 @@ _HEADER: Final = compile_re(r"\s*\[\[?\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?")
 _KEY: Final = compile_re(r"\s*[\"']?([\w-]+)[\"']?\s*=")
 _LONG: Final = ('"""', "'''")
 USUAL_KIND: Final[Mapping[Category, Kind]] = {
-    Category.GPU_HBM: Kind.ECC,
-    Category.GPU_SRAM: Kind.ECC,
-    Category.GPU_THERMAL: Kind.THERMAL,
-    Category.NVLINK: Kind.LINK,
-    Category.NIC: Kind.NIC,
-    Category.NETWORK: Kind.LINK,
-    Category.SSD: Kind.STORAGE,
-    Category.POWER: Kind.POWER,
-    Category.CHASSIS: Kind.PCIE,
-    Category.IO_BOARD: Kind.PCIE,
-    Category.CPU: Kind.CPU,
-    Category.HOST_MEMORY: Kind.MEMORY,
-    Category.HOST_MAINTENANCE: Kind.SCHEDULER,
-    Category.HOST_STALL: Kind.DATA,
-    Category.HOST_OOM: Kind.OOM,
-    Category.GPU_OOM: Kind.CUDA,
-    Category.NUMERICAL: Kind.NUMERICS,
-    Category.DEPENDENCY: Kind.DEPENDENCY,
-    Category.STORAGE: Kind.STORAGE,
-    Category.COLLECTIVE_MISMATCH: Kind.NCCL,
-    Category.NCCL_TIMEOUT: Kind.NCCL,
+    Category(name): Kind(one["usual_kind"])
+    for name, one in read_toml("triage.domain", "category").items()
+    if "usual_kind" in one
 }
 Word = TypeVar("Word", bound=StrEnum)
 

@@ -14,6 +14,7 @@ from typing import Final
 from triage.analysis.facts.stop import SECOND
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.toml_tables import read_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,53 +32,10 @@ class Rule:
     gpu: bool = False
 
 
-def _rule(cause: str, effects: str, after_s: float, before_s: float = 1.0, **kw: bool) -> Rule:
-    return Rule(frozenset(cause.split()), frozenset(effects.split()), after_s, before_s, **kw)
-
-
-# From the follow-on patterns of real incidents; the times are how far apart they were seen.
-_RULES: Final = (
-    # A machine that loses power, its board or its processor takes everything else with it.
-    _rule("category:power category:chassis", "hardware lost job", 120, 5),
-    _rule("category:cpu+fatal category:host_memory+fatal", "hardware lost job kind:lockup", 600, 2),
-    _rule("category:io_board", "lost category:gpu sxid xid:119 job", 30, 0.5),
-    _rule("category:io_board", "category:nic category:network category:ssd", 5, 0.1),
-    # A GPU that is gone answers nobody: not the driver, not the switch, not the process.
-    _rule("lost", "xid:119 xid:120 xid:74 xid:45 xid:43 xid:154 xid:62", 900, 1),
-    _rule("lost", "sxid category:nvlink kind:lockup job not_started", 900, 0.5),
-    _rule("lost", "category:io_board", 900, 0),
-    # One memory error is told five times within a second.
-    _rule(
-        "xid:48 xid:95 xid:94 xid:140 xid:171 xid:172",
-        "xid:63 xid:64 xid:94 xid:95 xid:171 xid:172 xid:45 xid:43 xid:13 xid:31 xid:119",
-        60, 2, gpu=True,
-    ),
-    _rule("category:gpu_hbm category:gpu_sram", "job not_started", 900, 5),
-    _rule("xid:119 xid:120 category:gpu_gsp", "xid:79 xid:45 xid:62 kind:lockup", 900, 2),
-    # The driver tells of a GSP that is gone 45 s after somebody asked it, when processes have long
-    # failed.
-    _rule("xid:119 xid:120 category:gpu_gsp", "job not_started", 900, 180, gpu=True),
-    _rule("xid:149", "xid:144 xid:145 xid:146 xid:147 xid:148 xid:150 xid:45", 900, 5),
-    _rule("xid:13 xid:31 xid:32", "xid:43 xid:45 xid:109 xid:32", 60, 1, gpu=True),
-    _rule("category:nvlink", "xid:45 xid:43 xid:62 sxid job", 900, 2),
-    _rule("category:gpu category:gpu_thermal", "xid:45 xid:43 job not_started", 900, 2),
-    _rule(
-        "category:gpu category:gpu_hbm category:gpu_sram category:gpu_gsp category:gpu_thermal",
-        "sxid_alone", 900, 30,
-    ),
-    # A sick adapter drops its links; the other way round a cable does not make firmware fail.
-    _rule("category:nic", "category:network job", 900, 5),
-    _rule("category:network", "job", 900, 30),
-    # Who waits for storage hangs in the kernel and fails in Python.
-    _rule("category:storage", "kind:lockup job", 3600, 30),
-    _rule("category:ssd", "category:storage kind:lockup job", 3600, 30),
-    _rule("category:host_oom", "xid:43 xid:45 xid:31 xid:13 kind:lockup job", 900, 5),
-    # Who touches a poisoned page gets a bus error; the launcher's clock may be seconds behind.
-    _rule("category:host_memory+fatal", "category:host_oom kind:lockup job", 300, 10),
-    # A node is drained for the reason that stands beside it.
-    _rule("quoted", "drained", 5, 5),
-    _rule("category:host_maintenance", "job kind:lockup xid:45 xid:43 category:network", 600, 30),
-)  # fmt: skip
+_RULES: Final = tuple(
+    Rule(**{**rule, **{side: frozenset(rule[side].split()) for side in ("cause", "effects")}})
+    for rule in read_toml("triage.analysis.joining", "consequences")["rule"]
+)
 
 # What processes print when something below them fails; it names no part by itself.
 _SYMPTOMS: Final = frozenset({Kind.PYTHON, Kind.ELASTIC, Kind.NCCL, Kind.CUDA})

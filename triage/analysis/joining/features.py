@@ -18,6 +18,7 @@ from triage.analysis.joining.place import Domain, Place, Unplaced
 from triage.domain.category import GPU_PARTS, HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.finding import Finding
+from triage.domain.toml_tables import read_toml
 
 _OUTER: Final = frozenset({Category.STORAGE, Category.HOST_MAINTENANCE, Category.DEPENDENCY})
 _HOST_PARTS: Final = HARDWARE - GPU_PARTS - {Category.NETWORK}
@@ -54,33 +55,10 @@ FEATURES: Final = (
         for witness in WITNESSES
         for when in When
     ),
-    Feature("mild_only", Sign.AGAINST, "the machine mended what it complains of, or only warns"),
-    Feature("both_sources", Sign.FOR),
-    Feature("followers", Sign.FOR, "it explains other errors of that node"),
-    Feature("first", Sign.FOR, "nothing else went wrong earlier"),
-    Feature("late", Sign.AGAINST, "something else went wrong earlier"),
-    Feature("earlier_rivals", Sign.AGAINST, "other places went wrong before it"),
-    Feature("rivals", Sign.AGAINST, "other places went wrong at the stop"),
-    Feature("burst", Sign.FOR, "several different errors came together"),
-    Feature("habit", Sign.EITHER, "it said so before, and the job went on"),
-    Feature("gpu_part", Sign.EITHER, "a part of a GPU"),
-    Feature("host_part", Sign.EITHER, "a part of the host"),
-    Feature("network", Sign.EITHER, "the network"),
-    Feature("software", Sign.EITHER, "software"),
-    Feature("outer", Sign.EITHER, "storage, maintenance or a dependency"),
-    Feature("unattributed", Sign.AGAINST, "no line names a cause"),
-    Feature("in_no_node", Sign.EITHER, "many nodes show it at once"),
-    Feature("domain", Sign.FOR, "all ends hang on one switch"),
-    Feature("votes", Sign.FOR, "several others have trouble with it"),
-    Feature("unplaced", Sign.EITHER, "no line says where"),
-    Feature("claim", Sign.FOR, "the dumps say whom the others wait for"),
-    Feature("claim_possible", Sign.EITHER, "the dumps say that it is one of few to be waited for"),
-    Feature("claim_fabric", Sign.FOR, "the dumps say that all entered and none finished"),
-    Feature("gpu_of_claim", Sign.FOR, "the error is on the GPU of the rank that others wait for"),
-    Feature("node_gone", Sign.FOR, "several of its ranks left no dump"),
-    Feature("no_dumps", Sign.EITHER, "there are no dumps to hold it against"),
-    Feature("no_trouble", Sign.AGAINST, "nothing says that the job failed"),
-    Feature("driver_advice", Sign.FOR, "the driver itself asks for a repair"),
+    *(
+        Feature(name, Sign[one["sign"]], one.get("words", ""))
+        for name, one in read_toml("triage.analysis.joining", "features").items()
+    ),
 )
 NAMES: Final = tuple(feature.name for feature in FEATURES)
 

@@ -106,27 +106,18 @@ class _Trouble:
 
 _TROUBLES: Final = {
     Health.STOPPED: _Trouble(
-        VerdictKind.HANG,
-        Category.NCCL_TIMEOUT,
-        0.6,
-        Action.INVESTIGATE,
+        VerdictKind.HANG, Category.NCCL_TIMEOUT, 0.6, Action.INVESTIGATE,
         "No line says why; bring the flight-recorder dumps and the stacks of its processes.",
     ),
     Health.SLOWED: _Trouble(
-        VerdictKind.STRAGGLER,
-        Category.STRAGGLER,
-        0.6,
-        Action.INVESTIGATE,
+        VerdictKind.STRAGGLER, Category.STRAGGLER, 0.6, Action.INVESTIGATE,
         "No line says who holds it up; compare what changed then, and bring dumps with timing.",
     ),
     Health.DIVERGED: _Trouble(
-        VerdictKind.CRASH,
-        Category.NUMERICAL,
-        0.7,
-        Action.FIX_CODE,
+        VerdictKind.CRASH, Category.NUMERICAL, 0.7, Action.FIX_CODE,
         "Nobody's hardware is named by that; go back to a checkpoint from before.",
     ),
-}
+}  # fmt: skip
 
 
 def _judge_progress(health: Health, sentence: str, progress: JobProgress | None) -> Verdict | None:

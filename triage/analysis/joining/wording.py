@@ -24,7 +24,7 @@ class _Wording:
 
 _WORDS: Final = {
     Category(name): _Wording(one["failed"], Action(one["action"]), one.get("next_step"))
-    for name, one in read_toml("triage.analysis.joining", "wording").items()
+    for name, one in read_toml("triage.domain", "category").items()
 }
 
 _QUOTED: Final = 120

@@ -35,6 +35,7 @@ from functools import lru_cache
 from typing import Final
 
 from triage.domain.patterns import compile_re
+from triage.domain.toml_tables import read_toml
 from triage.fleet.domain.exposure import NodeFacts
 from triage.fleet.parsers.lines import Line
 from triage.fleet.parsers.node_changes import (
@@ -117,33 +118,13 @@ _STAMPED: Final = compile_re(
 # A cheap look first: most lines of the log are of jobs.
 _OF_NODES: Final = compile_re(r"state set to|reason set to|setting DOWN|returned to service"
     r"|unexpectedly rebooted|draining the node|state to INVAL")  # fmt: skip
-# What a message changes and the reason that it gives; without a change it names a state.
 _MESSAGES: Final[tuple[tuple[re.Pattern[str], StateChange | None, str], ...]] = tuple(
-    (compile_re(pattern), change, reason)
-    for pattern, change, reason in (
-        (
-            r"update_node: node (?P<node>\S+) reason set to: ?(?P<why>.*)",
-            *(StateChange.REASON, "{why}"),
-        ),
-        (r"(?:update_node|drain_nodes): node (?P<node>\S+) state set to (?P<state>\S+)", None, ""),
-        (r"Nodes (?P<node>\S+) not responding, setting DOWN", StateChange.DOWN, "Not responding"),
-        (r"\bnode (?P<node>\S+) returned to service", StateChange.UP, ""),
-        (
-            r"Node (?P<node>\S+) unexpectedly rebooted",
-            *(StateChange.DOWN, "Node unexpectedly rebooted"),
-        ),
-        (
-            r"Setting node (?P<node>\S+) state to INVAL with reason:(?P<why>.*)",
-            *(StateChange.DRAIN, "{why}"),
-        ),
-        # _slurm_rpc_..: Prolog or job env setup failure on node n1, draining the node
-        # epilog_complete: JobId=71 epilog error on n1, draining the node
-        (
-            r"\b(?P<why>\w{1,40}(?: or job env setup)?) (?:failure|error) on (?:node )?"
-            r"(?P<node>\S+), draining",
-            *(StateChange.DRAIN, "{why} error"),
-        ),
+    (
+        compile_re(one["pattern"]),
+        StateChange(one["change"]) if "change" in one else None,
+        one.get("reason", ""),
     )
+    for one in read_toml("triage.fleet.parsers", "slurm")["message"]
 )
 
 

@@ -4,37 +4,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from triage.domain.report import Answer, StandingRanks
+from triage.domain.toml_tables import read_toml
 from triage.render.words.ranges import condense, condense_names
 
 # So many lines say where all ranks of a job stand, the one for the rest among them.
 MAX_PLACES: Final = 5
 _RANK_CHARS: Final = 60
-_WORDS: Final[Mapping[str, str]] = {
-    "collective": "waiting in a collective",
-    "device": "waiting for the device",
-    "store": "waiting to meet (rendezvous or a new group)",
-    "nccl_init": "setting up a communicator",
-    "data": "in the data loader",
-    "checkpoint": "reading or writing a checkpoint",
-    "storage": "held in a file system",
-    "compile": "compiling",
-    "gil": "waiting for the interpreter's lock",
-    "lock": "waiting for a lock, thread or queue",
-    "gc": "collecting garbage",
-    "logging": "writing a log",
-    "import": "importing a module",
-    "sleep": "sleeping",
-    "breakpoint": "at a breakpoint",
-    "files": "reading or writing a file",
-    "network": "in network input or output",
-    "subprocess": "waiting for a program",
-    "teardown": "shutting down",
-    "dispatch": "in torch",
-    "code": "in the program",
-    "idle": "idle",
-    "stopped": "stopped",
-    "gone": "ended",
-}
+_WORDS: Final[Mapping[str, str]] = read_toml("triage.render.words", "stacks")["states"]
 
 
 def order_odd_first(answer: Answer) -> list[StandingRanks]:
