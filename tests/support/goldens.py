@@ -1,8 +1,9 @@
 """Goldens: digests of everything that is said about an incident, and where two of them differ.
 
 ``answers.tsv`` holds one line an incident. Four digests stand for the bytes of
-``triage analyze`` as JSON and as text, of ``triage parse`` and of ``triage explain``; beside
-them stands what a person looks at first, so that a change is seen as a change of answers.
+``triage analyze`` as JSON and as text, of ``triage parse`` and, of every third incident, of
+``triage explain``, which weighs it all over again without each source; beside them stands what a
+person looks at first, so that a change is seen as a change of answers.
 """
 
 import hashlib
@@ -75,7 +76,7 @@ def record_one(name: str, path: Path) -> Golden:
     with read_and_weigh_once(path):
         report = analyze(path)
         rows = b"".join(wire.encode_line(row) for row in read_rows(path))
-        why = explained.render_json(explain(path), top=None)
+        why = explained.render_json(explain(path), top=None) if is_explained(name) else None
     shown = report.to_dict()
     verdict = shown["verdict"]
     return Golden(
@@ -89,8 +90,12 @@ def record_one(name: str, path: Path) -> Golden:
         digest(wire.render(report.answer, top=None)),
         digest(text.render(report.answer).encode()),
         digest(rows),
-        digest(why),
+        "-" if why is None else digest(why),
     )
+
+
+def is_explained(incident: str) -> bool:
+    return int(digest(incident.encode()), 16) % 3 == 0
 
 
 @contextmanager
