@@ -172,3 +172,89 @@ def test_a_part_that_is_found_out_later_is_why_a_node_that_is_gone_lost_its_conn
     assert (first["node"], first["category"]) == ("kgx-h200-0027", "host_memory")
     without = said(tmp_path, {**files, "mail/1.eml": ["nothing"]}, None)
     assert without["suspects"][0]["category"] != "host_memory"
+
+
+NODE_FAILED = [
+    "srun: error: Node failure on cn02",
+    f"slurmstepd: error: *** STEP 4711.0 ON cn01 CANCELLED AT {DAY}T10:00:01 DUE TO NODE FAILURE,"
+    " SEE SLURMCTLD LOG FOR DETAILS ***",
+]
+FANS = (
+    "BMC of {node}: FAN_BAY_4 Lower Critical going low, reading 0 RPM; FAN_BAY_8 Lower Critical"
+    " going low, reading 0 RPM; FAN_Redundancy Non-redundant:Insufficient Resources;"
+    " CHASSIS_FAN_CTRL fan controller board does not answer (I2C NACK); chassis protection: host"
+    " powered off. Fan board of the chassis gets replaced, GPUs and PSUs are OK."
+)
+
+
+@pytest.mark.parametrize(("node", "category"), [("cn02", "chassis"), ("cn09", "host_maintenance")])
+def test_a_long_line_is_of_the_node_that_it_begins_with(
+    tmp_path: Path, node: str, category: str
+) -> None:
+    files = {"job.log": [*SEATS, *steps(), *NODE_FAILED], "ticket.txt": [FANS.format(node=node)]}
+    wire = said(tmp_path, files, None)
+
+    assert wire["verdict"]["category"] == category
+    assert [one["node"] for one in wire["suspects"]][:1] == ["cn02"]
+
+
+def preempted(second: str, reason: str) -> list[str]:
+    return [
+        f"slurmstepd: error: *** STEP 4711.0 ON cn01 CANCELLED AT {DAY}T{second} ***",
+        *(
+            f"slurmstepd: error: *** JOB 4711 ON cn01 CANCELLED AT {DAY}T10:10:30{why} ***"
+            for why in ((f" DUE TO {reason}",) if reason else ())
+        ),
+        "submitit ERROR - Submitted job triggered an exception",
+    ]
+
+
+@pytest.mark.parametrize(("reason", "told"), [("PREEMPTION", True), ("", False)])
+def test_the_last_step_of_a_scheduler_says_why_it_took_the_job_down(
+    tmp_path: Path, reason: str, told: bool
+) -> None:
+    log = [*SEATS, *steps(), *preempted("10:00:01", reason)]
+    verdict = said(tmp_path, {"job.log": log}, None)["verdict"]
+
+    assert (verdict["category"] == "host_maintenance" and verdict["confidence"] > 0.9) == told
+
+
+def barrier(missing: str) -> list[str]:
+    late = [f"[{DAY} 10:30:0{k % 10}] " for k in range(16)]
+    return [
+        f"{late[0]}[Rank 0]: {missing} failed to pass monitoredBarrier in 1800000 ms",
+        *(
+            f"{late[rank]}RuntimeError: Rank {rank} successfully reached monitoredBarrier, but"
+            " received errors while waiting for send/recv from rank 0. Please check rank 0 logs"
+            for rank in range(1, 16)
+            if rank not in (9, 11)
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("missing", "ranks"), [("Ranks 9", [[9]]), ("Rank 9", [[9]]), ("Ranks 9, 11", [])]
+)
+def test_who_does_not_reach_a_barrier_is_told_by_the_rank_that_counts(
+    tmp_path: Path, missing: str, ranks: list[list[int]]
+) -> None:
+    log = [*SEATS, *steps(), *barrier(missing)]
+    wire = said(tmp_path, {"job.log": log}, None)
+
+    assert [one["ranks"] for one in wire["suspects"]] == ranks
+
+
+def test_a_node_that_is_not_ready_stops_no_job_whose_pods_are_elsewhere(tmp_path: Path) -> None:
+    events = [
+        f"{DAY}T09:00:00Z   Normal   NodeNotReady   node/cn09   Node cn09 status is now:"
+        " NodeNotReady",
+        *(
+            f"{DAY}T09:10:00Z   Normal   Scheduled   pod/llm-worker-{k}   Successfully assigned"
+            f" ml/llm-worker-{k} to cn0{k}"
+            for k in (1, 2)
+        ),
+    ]
+    without_clock = [line.partition("] ")[2] for line in steps()]
+    wire = said(tmp_path, {"job.log": without_clock, "events.txt": events}, None)
+
+    assert wire["suspects"] == []

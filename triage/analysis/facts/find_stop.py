@@ -152,7 +152,7 @@ def find_stop(
         or (facts.exit_code != 0 and (facts.exit_code, facts.failed_at) != (None, None)),
         ended_well=facts.exit_code == 0,
         job_seen=dumps.case is not None
-        or any(row.kind in JOB_KINDS | _OF_A_JOB for row in evidence),
+        or any(row.kind in JOB_KINDS | _OF_A_JOB and row.family != _OF_TOOLS for row in evidence),
         error_ns=error_ns,
         seen=seen,
         given_up_ns=end if given_up is None and start_is_known else given_up,
@@ -328,6 +328,8 @@ def _collect_boots(
 
 # Lines that tell of a job, and of no failure.
 _OF_A_JOB: Final = frozenset({Kind.PROGRESS, Kind.IDENTITY})
+# Tools tell what devices are called where no job is.
+_OF_TOOLS: Final = "hardware_names"
 
 
 def find_wait_start_ns(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:

@@ -109,8 +109,10 @@ def _select_readings(
     claims accuse.
     """
     fleet, known = dated.fleet, dated.evidence
-    # Where few seats are known, the hosts that speak are the job's.
+    # Where few seats are known, the hosts that speak are the job's; who is gone does not speak.
     nodes = fleet.seated if 2 * len(fleet.seated) > len(fleet.nodes) else frozenset(fleet.nodes)
+    lost = {row.node or "" for row in known if Trait.ROOT_WHEN_ALONE in row.traits}
+    nodes |= lost
     rows = [
         placed if BY_FILE in row.fields else _mark_found_out(placed, fleet, nodes, stop)
         for row in readings
@@ -131,7 +133,7 @@ def _select_readings(
     selected = [*_select_of_whole_nodes(rows, firm, stop), *_select_left_open(rows, firm, stop)]
     unplaced = [row for row in telling if row.node is None]
     if unplaced or (firm and not accused):
-        return [*selected, *_select_of_same_cause(rows, unplaced, stop)]
+        return [*selected, *_select_of_same_cause(rows, unplaced, lost, stop)]
     found: dict[str | None, list[Evidence]] = defaultdict(list)
     for row in rows:
         when = stop.of(row)
@@ -207,17 +209,21 @@ def _select_left_open(
 
 
 def _select_of_same_cause(
-    rows: Iterable[Evidence], unplaced: Sequence[Evidence], stop: Stop
+    rows: Iterable[Evidence], unplaced: Sequence[Evidence], lost: Set[str], stop: Stop
 ) -> list[Evidence]:
-    """What is surely told of one node and of the cause that no line places."""
+    """What is surely told of one node, or found out of one that was ``lost``, and of the cause that
+    no line places.
+    """
     causes = {row.category for row in unplaced} | {one for row in unplaced for one in row.also}
     return [
         row
         for row in rows
         if row.node is not None
         and row.category in causes
-        and is_sure_reading(row)
-        and (Trait.FOUND_OUT in row.traits or stop.of(row) is When.AT)
+        and (
+            (is_sure_reading(row) and stop.of(row) is When.AT)
+            or (Trait.FOUND_OUT in row.traits and (is_sure_reading(row) or row.node in lost))
+        )
     ]
 
 

@@ -217,9 +217,9 @@ def _drop_errors_of_lost_peers(
         telling = (row for row in cause.rows if row.is_firm or _is_read(row))
         # What was found out later had happened before.
         times = [
-            0 if Trait.FOUND_OUT in row.traits else row.at_ns
+            0 if Trait.FOUND_OUT in row.traits or row.at_ns is None else row.at_ns
             for row in telling
-            if row.at_ns is not None
+            if row.at_ns is not None or row.family == _CHECK
         ]
         if times and (cause.node not in firsts or min(times) < firsts[cause.node][0]):
             firsts[cause.node] = (min(times), k)
@@ -258,8 +258,14 @@ def _drop_errors_of_lost_peers(
 
 
 def _is_read(row: Evidence) -> bool:
-    """Whether the reader surely takes a line for what it is, or somebody found it out later."""
-    return is_sure_reading(row) or Trait.FOUND_OUT in row.traits
+    """Whether the reader surely takes a line for what it is, or somebody, or a check without a
+    time, found it out later.
+    """
+    is_found_out = Trait.FOUND_OUT in row.traits or (row.family == _CHECK and row.at_ns is None)
+    return is_sure_reading(row) or is_found_out
+
+
+_CHECK: Final = "check"
 
 
 def _find_first_exceptions(

@@ -28,7 +28,9 @@ from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 # One line alone may be of any connection ...
 _MANY: Final = 2
 # ... but for the word of who all tasks, nodes or ranks answer to.
-_OF_A_SERVICE: Final = frozenset({"xla.task_lost", "xla.barrier", "c10d.failed_barrier"})
+_OF_A_SERVICE: Final = frozenset(
+    {"xla.task_lost", "xla.barrier", "c10d.failed_barrier", "launcher.horovod_stall"}
+)
 _NAMING_ANOTHER: Final = frozenset({Blame.PEER, Blame.ABSENT})
 # Where this share of all ranks gave up, the one that did not is no accident of a cut log.
 _MOST_WAITED: Final = 0.75

@@ -283,9 +283,11 @@ def weigh_by_program(row: Evidence, match: Match, envelope: Envelope, *, system:
 
 
 def _cut_excerpt(match: Match) -> str:
-    """What the pattern found, with the few whole words before it that there is room for."""
-    text = match.found.string
-    begin = max(0, min(match.found.start() - 40, len(text) - MAX_TEXT))
+    """What the pattern found, with the few whole words before it that there is room for; where it
+    found no words, the beginning.
+    """
+    text, start = match.found.string, match.found.start() if match.found[0] else 0
+    begin = max(0, min(start - 40, len(text) - MAX_TEXT))
     if begin:
         begin = text.find(" ", begin - 1, match.found.start()) + 1 or begin
     return text[begin : begin + MAX_TEXT]
