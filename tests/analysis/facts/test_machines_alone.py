@@ -65,6 +65,8 @@ def test_what_ails_a_machine_is_said(
 
     assert summary(wire) == (category, suspects)
     assert wire["verdict"]["cordon"] == []
+    # A line that needs another source stops no job that nobody saw.
+    assert (wire["verdict"]["kind"] == "inconclusive") == (lines is not BOOTING)
 
 
 def test_nothing_is_said_of_one_that_is_well(tmp_path: Path) -> None:

@@ -271,11 +271,14 @@ def _build_verdict_of_rows(
     first = next((row.at_ns for row in cause.rows if row.at_ns is not None), None)
     # Who it was may be a guess; that others lost somebody is told.
     likely = top.probability >= NAMES_A_PART or cause.category is Category.NCCL_TIMEOUT
+    summary = summarize(cause, suspects, victims, is_named=is_named)
+    if stop.machines_alone and top.probability < CONVICTED:
+        likely, summary = False, f"Nothing says that a job stopped. {summary}"
     return Verdict(
         kind=_classify_kind_of_rows(top, sources, stop) if likely else VerdictKind.INCONCLUSIVE,
         category=category,
         confidence=top.probability if is_named else min(1 - top.probability, _MOST_OF_UNSAID),
-        summary=summarize(cause, suspects, victims, is_named=is_named),
+        summary=summary,
         action=_choose_action_at(cause, role, suspects) if is_named else Action.INVESTIGATE,
         cordon=_select_cordons(top, suspects, category, stop, placement),
         at=make_timestamp(_find_begin_ns(first, stop)),
