@@ -55,6 +55,7 @@ _COLUMNS: Final = compile_re(r"[ \t]{2,}|\t")
 # Of a table of one value a row, the column that says which.
 _KEYS: Final = ("key", "metric", "name")
 _REMARK: Final = compile_re(r"\s{1,9}\([^()]{1,200}\)$")
+_BARE: Final = compile_re(r"(?<![\w.:=-])\d{1,12}(?:\.\d{1,9})?(?![\w.:-])")
 _TIME: Final = compile_re(WRITTEN)
 _OF_RANK: Final = compile_re(r"[/._ -]?\brank[_ -]?0{0,6}(\d{1,6})\b|_rank_?0{0,6}(\d{1,6})\b", 2)
 _RANK: Final = frozenset({"rank", "globalrank"})
@@ -77,7 +78,9 @@ _LOWER: Final = (
     ("work done", compile_re(r"score|tflop|etpt|throughput|tokens|samples/|relative", 2)),
 )
 _FIRST: Final = compile_re(
-    "|".join(one.pattern for one in (_OF_WORK, _OF_TIME, *(words for _, words in _LOWER))), 2
+    r"\bvalue\b|"
+    + "|".join(one.pattern for one in (_OF_WORK, _OF_TIME, *(words for _, words in _LOWER))),
+    2,
 )
 _OF_PLACES: Final = compile_re(
     r"rank|node|host|worker|machine|instance|gpu|index|device|" + _HOST.pattern, 2
@@ -186,7 +189,8 @@ def _add_row(
         elif plain in _GPU:
             gpu = cell
         elif number is not None and not _TIME.fullmatch(cell):
-            measured[name] = float(number[1])
+            if name:
+                measured[name] = float(number[1])
         elif Holds.HOST in dict(name_field(name)) and _NAME.fullmatch(cell):
             node = cell
         elif node is None and _HOST.fullmatch(cell) and (not name or not is_named):
@@ -268,15 +272,19 @@ def _is_with(other: _Place, place: _Place) -> bool:
     return place.node is not None and other.node == place.node
 
 
+def _may_be_heading(line: str) -> bool:
+    """Whether a line names measures, and holds no number of its own but beside names."""
+    plain = _BARE.search(_REMARK.sub("", line)) is None
+    return _FIRST.search(line) is not None and (plain or _PAIRS.fullmatch(line) is not None)
+
+
 def _is_peer_table(text: str) -> bool:
     """Whether most lines are rows of nodes, ranks or GPUs with numbers that tell who is slow."""
     head = text[:_HEAD_CHARACTERS]
     if len(text) > len(head):
         head = head[: head.rfind("\n") + 1]
-    first = "\n".join(head.split("\n", _FIRST_LINES)[:_FIRST_LINES])
-    if _FIRST.search(first) is None or _OF_PLACES.search(first) is None:
-        return False
-    if 2 * _read_moments(first)[1] < first.count("\n"):
+    first = head.split("\n", _FIRST_LINES)[:_FIRST_LINES]
+    if not any(map(_may_be_heading, first)) or not any(map(_OF_PLACES.search, first)):
         return False
     moments, rows = _read_moments(head)
     lines = sum(1 for line in head.split("\n") if line.strip() and not _SECTION.fullmatch(line))
