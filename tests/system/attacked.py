@@ -193,13 +193,13 @@ def look_at_memory(service: Attacked, ended: threading.Event) -> None:
         peaks.both = max(peaks.both, sum(held) if worker else 0)
 
 
-def peak_mib(pid: int, held: str = "VmHWM:") -> int:
-    """The most memory that a process held; by another field of its status, what it holds now."""
+def peak_mib(pid: int, counter: str = "VmHWM:") -> int:
+    """The most memory that a process held; by another counter of its status, what it holds now."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return 0
-    line = next((one for one in status.splitlines() if one.startswith(held)), f"{held} 0 kB")
+    line = next((one for one in status.splitlines() if one.startswith(counter)), f"{counter} 0 kB")
     return int(line.split()[1]) >> 10
 
 

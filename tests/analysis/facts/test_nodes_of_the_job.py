@@ -209,14 +209,14 @@ def preempted(second: str, reason: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("reason", "told"), [("PREEMPTION", True), ("", False)])
+@pytest.mark.parametrize(("reason", "is_certain"), [("PREEMPTION", True), ("", False)])
 def test_the_last_step_of_a_scheduler_says_why_it_took_the_job_down(
-    tmp_path: Path, reason: str, told: bool
+    tmp_path: Path, reason: str, is_certain: bool
 ) -> None:
     log = [*SEATS, *steps(), *preempted("10:00:01", reason)]
     verdict = said(tmp_path, {"job.log": log}, None)["verdict"]
 
-    assert (verdict["category"] == "host_maintenance" and verdict["confidence"] > 0.9) == told
+    assert (verdict["category"] == "host_maintenance" and verdict["confidence"] > 0.9) == is_certain
 
 
 def barrier(missing: str) -> list[str]:
