@@ -236,6 +236,29 @@ def test_reads_each_record_at_its_line(
     assert found == rows
 
 
+NODE = """{prompt}Name:               gpu-17
+Labels:             cloud.example/pool=a3
+Conditions:
+  Type   Status   LastHeartbeatTime                 LastTransitionTime                Reason
+  ----   ------   -----------------                 ------------------                ------
+  Ready  Unknown  Sun, 15 Nov 2026 07:49:26 +0000   Sun, 15 Nov 2026 07:50:07 +0000   {reason}
+Addresses:
+  InternalIP:  10.0.0.7
+"""
+
+
+@pytest.mark.parametrize("prompt", ["", "$ kubectl describe node gpu-17\n"])
+def test_a_condition_is_of_the_node_that_is_described(prompt: str) -> None:
+    silent = "NodeStatusUnknown   Kubelet stopped posting node status."
+    text = NODE.format(prompt=prompt, reason=silent)
+
+    assert POD_DESCRIPTION.claims(Head(text.encode()))
+    lines = (documents.convert_document_to_lines(text, POD_DESCRIPTION) or "").split("\n")
+    (row,) = [read_envelope(line) for line in lines if "Kubelet stopped" in line]
+    assert (row.node, row.stamp.wall_ns) == ("gpu-17", 1_794_729_007_000_000_000)
+    assert "  InternalIP:  10.0.0.7" in lines
+
+
 def test_keeps_which_pod_runs_where() -> None:
     bound = [row for row in rows_of(EVENTS) if row.signature == "kubernetes.pod_bound"]
 

@@ -1,4 +1,5 @@
-"""``kubectl describe pod``: how containers ended, and on which node.
+"""``kubectl describe pod``: how containers ended, and on which node; ``kubectl describe node``: its
+conditions.
 
 ::
 
@@ -19,7 +20,12 @@ from typing import Final
 from triage.domain.patterns import compile_re
 from triage.formats.logs.documents import DocumentFormat, format_line_about
 
-_BEGINS: Final = compile_re(r"Name:[ \t]+\S+[ \t]*\r?\n(?:[A-Z][^\n]{0,300}\n){0,8}?Node:[ \t]+\S")
+_BEGINS: Final = compile_re(
+    r"(?:\$ kubectl[^\n]{1,300}\n)?Name:[ \t]+\S+[ \t]*\r?\n"
+    r"(?:(?:[A-Z][^\n]{0,300}\n){0,8}?Node:[ \t]+\S"
+    r"|(?:[^\n]{0,300}\n){0,80}?Conditions:[ \t]*\r?\n +Type +Status)"
+)
+_DATE: Final = compile_re(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")
 _FIELD: Final = compile_re(r"( *)([A-Z][A-Za-z /]{0,40}):[ \t]*(.{0,300})$")
 _CONTAINER: Final = compile_re(r"  ([a-z0-9][\w.-]{0,200}):\s*$")
 # Columns of a container's state, and of the fields in it.
@@ -47,8 +53,8 @@ def _normalize_time(text: str) -> str:
 
 
 def _iterate_lines(text: str) -> Iterator[tuple[int, str]]:
-    """One line for each end of a container; every other line as it is."""
-    pod = node = container = ""
+    """One line for each end of a container and condition of a node; every other as it is."""
+    pod = node = container = section = ""
     end: dict[str, str] | None = None
     offset = began = 0
     for line in [*text.split("\n"), ""]:
@@ -62,7 +68,10 @@ def _iterate_lines(text: str) -> Iterator[tuple[int, str]]:
             end, began = {}, offset
         elif field and end is not None:
             end[field[2]] = field[3].strip()
+        elif section == "Conditions" and not (node or field) and (dates := _DATE.findall(line)):
+            yield offset, format_line_about(_normalize_time(dates[-1]), pod, line.strip())
         else:
+            section = field[2] if field and not depth else section
             if field and not depth and field[2] == "Name":
                 pod, node = field[3].strip(), ""
             elif field and not depth and field[2] == "Node":
