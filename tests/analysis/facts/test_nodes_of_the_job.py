@@ -1,5 +1,6 @@
 """Whose nodes a folder is about, by a scheduler or a list of pods; what was over, or found out."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -258,3 +259,34 @@ def test_a_node_that_is_not_ready_stops_no_job_whose_pods_are_elsewhere(tmp_path
     wire = said(tmp_path, {"job.log": without_clock, "events.txt": events}, None)
 
     assert wire["suspects"] == []
+
+
+def votes_on(node: str, others: tuple[str, ...]) -> list[str]:
+    return [
+        f"[{DAY} {at(0.5)[:8]}] {other}:90{k}:91{k} [{k}] NCCL WARN NET/IB: Got completion from"
+        f" peer {node}<4066{k}> with status=12 opcode=0 len=0 vendor err 129 (Recv) hca mlx5_0"
+        for k, other in enumerate(others)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("title", "category"),
+    [
+        ("GPU fault: NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.", "gpu"),
+        ("Job slow: as when we had 'NVRM: Xid (PCI:0000:5d:00): 79' in May", "network"),
+    ],
+)
+def test_an_alert_a_minute_later_tells_the_part_of_connections_that_were_lost(
+    tmp_path: Path, title: str, category: str
+) -> None:
+    details = {"host": "cn02", "description": "gpu=4"} if category == "gpu" else {"text": "cn02"}
+    incident = {
+        "title": title, "created_at": f"{DAY}T{at(50.0)[:8]}Z", "status": "triggered",
+        "service": {"summary": "gpu-fleet"}, "body": {"details": details},
+    }  # fmt: skip
+    log = [*SEATS, *steps(), *votes_on("cn02", ("cn01", "cn03", "cn04"))]
+    files = {"job.log": log, "pagerduty.json": [json.dumps({"incidents": [incident]}, indent=1)]}
+    wire = said(tmp_path, files, None)
+
+    first = wire["suspects"][0]
+    assert (first["node"], first["category"]) == ("cn02", category)

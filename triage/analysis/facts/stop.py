@@ -16,6 +16,7 @@ from typing import Final
 from triage.domain.category import Category
 from triage.domain.evidence import (
     BY_PEOPLE,
+    ECHO,
     KERNEL_KINDS,
     LASTING,
     Evidence,
@@ -240,6 +241,7 @@ class Stop:
         if row.category is Category.SDC:
             return True
         tells_later = Trait.OF_A_REPORT in row.traits or is_of_a_health_check(row)
+        tells_later = tells_later or ECHO in row.fields
         # A machine that went down tells of its processor or memory once it is up again.
         tells_later = tells_later or (
             row.category in _FOUND_AT_BOOT and row.is_firm and not row.is_mild

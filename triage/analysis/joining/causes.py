@@ -138,12 +138,13 @@ _CONDITION_HOLDS = compile_re(r"(?:Node )?condition \w{2,60} is now:? True\b", r
 
 def is_quoted(row: Evidence) -> bool:
     """Whether a driver's line stands inside somebody's sentence, in a job log; what a health check
-    found is its own.
+    found is its own, and so is what a record tells of a node, which it names first.
     """
     if row.kind not in (Kind.XID, Kind.SXID) and Trait.QUOTABLE not in row.traits:
         return False
-    is_report = _KERNEL_BEGINS.match(row.text) or _CONDITION_HOLDS.search(row.text)
-    return row.weak and not (is_report or is_of_a_health_check(row))
+    begins = _KERNEL_BEGINS.match(row.text) or row.text.startswith(f"{row.node}: ")
+    is_report = begins or _CONDITION_HOLDS.search(row.text) or is_of_a_health_check(row)
+    return row.weak and not is_report
 
 
 def _is_while_running(row: Evidence, running_ns: int | None) -> bool:

@@ -27,7 +27,7 @@ from triage.analysis.joining.peers import (
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
 from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import HARDWARE, SOFTWARE, Category
-from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import ECHO, KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
 # Causes whose lines name a connection rather than a node.
 _CONNECTED: Final = frozenset({Category.NETWORK, Category.NIC})
@@ -217,7 +217,7 @@ def _drop_errors_of_lost_peers(
         telling = (row for row in cause.rows if row.is_firm or _is_read(row))
         # What was found out later had happened before.
         times = [
-            0 if Trait.FOUND_OUT in row.traits or row.at_ns is None else row.at_ns
+            0 if _is_found_out(row) or row.at_ns is None else row.at_ns
             for row in telling
             if row.at_ns is not None or row.family == _CHECK
         ]
@@ -261,8 +261,13 @@ def _is_read(row: Evidence) -> bool:
     """Whether the reader surely takes a line for what it is, or somebody, or a check without a
     time, found it out later.
     """
-    is_found_out = Trait.FOUND_OUT in row.traits or (row.family == _CHECK and row.at_ns is None)
-    return is_sure_reading(row) or is_found_out
+    return is_sure_reading(row) or _is_found_out(row)
+
+
+def _is_found_out(row: Evidence) -> bool:
+    """Whether it tells later what had happened before: people, monitors, checks without a time."""
+    is_told_later = Trait.FOUND_OUT in row.traits or ECHO in row.fields
+    return is_told_later or (row.family == _CHECK and row.at_ns is None)
 
 
 _CHECK: Final = "check"

@@ -107,9 +107,9 @@ def _is_given_up_while_slow(sources: Sources, health: Health, stop: Stop) -> boo
 
 
 def _may_slow_down(belief: Belief) -> bool:
-    """Whether it is convicted, or a part that may be why a job has become slow."""
-    is_part = belief.hypothesis.category in HARDWARE and belief.probability >= NAMES_A_PART
-    return is_part or belief.probability >= CONVICTED
+    """Whether it is convicted, or may be why a job has become slow: a straggler, or a part."""
+    holds_up = belief.hypothesis.holds_up or belief.hypothesis.category in HARDWARE
+    return belief.probability >= (NAMES_A_PART if holds_up else CONVICTED)
 
 
 def _is_all_wait_claim(claim: Finding) -> bool:

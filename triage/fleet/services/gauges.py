@@ -9,6 +9,7 @@ from typing import Final
 from prometheus_client.core import GaugeMetricFamily
 
 from triage.domain.standing import PartKind
+from triage.domain.toml_tables import read_toml
 from triage.fleet.services.answers import FleetAnswer, look_at_fleet
 from triage.services.context import Context
 
@@ -16,29 +17,7 @@ _HOUR_S: Final = 3600.0
 _DAY_S: Final = 86_400.0
 
 
-GAUGES: Final[Mapping[str, str]] = {
-    "triage_fleet_window_seconds": "Length of the period that the other gauges look back on.",
-    "triage_fleet_mtti_seconds": "Mean time between unexpected interruptions of a job: value,"
-    " low and high of the 95 % interval; a bound where nothing was seen.",
-    "triage_fleet_reference_mtti_seconds": "The same of a job of the usual size.",
-    "triage_fleet_reference_gpus": "GPUs of the job of the usual size.",
-    "triage_fleet_gpu_hours_between": "GPU-hours between unexpected interruptions.",
-    "triage_fleet_interruptions": "Unexpected interruptions in the period, by Llama 3 row.",
-    "triage_fleet_planned_interruptions": "Planned interruptions in the period; in no rate.",
-    "triage_fleet_untriaged": "Unexpected interruptions in the period whose cause is not known.",
-    "triage_fleet_runs": "Runs of jobs in the period.",
-    "triage_fleet_gpu_hours": "GPU-hours of runs in the period.",
-    "triage_fleet_node_days": "Node-days of runs in the period.",
-    "triage_fleet_nodes": "Nodes by how they stand.",
-    "triage_fleet_repeated_parts": "Parts and leaf switches that several interruptions name.",
-    "triage_fleet_checks": "Checks of nodes that fail or are due.",
-    "triage_fleet_nodes_out": "Nodes that are out of service at the end of the period.",
-    "triage_fleet_availability": "Share of node-time in service.",
-    "triage_fleet_ettr": "Share of GPU-hours that made progress, at 10 s for a checkpoint and 300 s"
-    " for a restart.",
-    "triage_fleet_silent_days": "Days without a record where some are certain.",
-    "triage_fleet_throttled_gpu_hours": "GPU-hours with a slowed clock, of the last 28 days.",
-}
+GAUGES: Final[Mapping[str, str]] = read_toml("triage.fleet.services", "gauges")["help"]
 """Every gauge by name, with its help. A figure that is not known is left out."""
 
 

@@ -59,7 +59,9 @@ _BARE: Final = compile_re(r"(?<![\w.:=-])\d{1,12}(?:\.\d{1,9})?(?![\w.:-])")
 _TIME: Final = compile_re(WRITTEN)
 _OF_RANK: Final = compile_re(r"[/._ -]?\brank[_ -]?0{0,6}(\d{1,6})\b|_rank_?0{0,6}(\d{1,6})\b", 2)
 _RANK: Final = frozenset({"rank", "globalrank"})
-_GPU: Final = frozenset({"gpu", "gpuid", "index", "device", "deviceid", "localrank", "gpuindex"})
+_GPU: Final = frozenset(
+    {"gpu", "gpuid", "gpuindex", "index", "device", "deviceid", "localrank", "hca", "nic", "port"}
+)
 _NO_MEASURE: Final = compile_re(r"loss|level|lvl|epoch|pid|port|temp|power|memory|\bmem", 2)
 # Work that a place does by itself; what it waits for is long where another one is slow.
 _OF_WORK: Final = compile_re(
@@ -81,9 +83,6 @@ _FIRST: Final = compile_re(
     r"\bvalue\b|"
     + "|".join(one.pattern for one in (_OF_WORK, _OF_TIME, *(words for _, words in _LOWER))),
     2,
-)
-_OF_PLACES: Final = compile_re(
-    r"rank|node|host|worker|machine|instance|gpu|index|device|" + _HOST.pattern, 2
 )
 
 
@@ -283,8 +282,7 @@ def _is_peer_table(text: str) -> bool:
     head = text[:_HEAD_CHARACTERS]
     if len(text) > len(head):
         head = head[: head.rfind("\n") + 1]
-    first = head.split("\n", _FIRST_LINES)[:_FIRST_LINES]
-    if not any(map(_may_be_heading, first)) or not any(map(_OF_PLACES.search, first)):
+    if not any(map(_may_be_heading, head.split("\n", _FIRST_LINES)[:_FIRST_LINES])):
         return False
     moments, rows = _read_moments(head)
     lines = sum(1 for line in head.split("\n") if line.strip() and not _SECTION.fullmatch(line))

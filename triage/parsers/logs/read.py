@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from triage.domain.category import GPU_PARTS, HARDWARE, Category
-from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp, Trait
+from triage.domain.evidence import ECHO, NO_STAMP, Evidence, EvidenceRole, Kind, Stamp, Trait
 from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
 from triage.parsers.logs import scan
@@ -340,7 +340,7 @@ class LogReader:
     def echo(self, row: Evidence) -> Evidence:
         """What only a kernel may say, said by something else."""
         if row.signature in self.catalogue.kernel_only and not row.weak:
-            return replace(row, weak=True)
+            return replace(row, weak=True, fields={**row.fields, ECHO: "1"})
         return row
 
     def reread(self, row: Evidence, envelope: Envelope) -> Evidence:
