@@ -75,7 +75,7 @@ def _list_each_once(
     first: dict[_Key, Evidence] = {}
     ranks: dict[_Key, set[int]] = {}
     for row in rows:
-        number = _number_in(row)
+        number = parse_small_number(row.fields.get("seq_id") or row.fields.get("at_work"))
         key = (row.signature, row.fields.get("op"), number, _find_group(row, number, groups))
         first.setdefault(key, row)
         ranks.setdefault(key, set()).update(() if row.rank is None else (row.rank,))
@@ -93,11 +93,6 @@ def _list_each_once(
             line=row.line,
             at=row.at,
         )
-
-
-def _number_in(row: Evidence) -> int | None:
-    """The number of the operation that a line tells of."""
-    return parse_small_number(row.fields.get("seq_id") or row.fields.get("at_work"))
 
 
 def _find_group(row: Evidence, number: int | None, groups: Sequence[GroupPositions]) -> str | None:

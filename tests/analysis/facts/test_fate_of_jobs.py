@@ -255,3 +255,38 @@ def test_a_kill_in_the_group_of_another_pod(tmp_path: Path, log: str, own: bool)
         tmp_path, killed(f"{POD}/cri-containerd-9f.scope", POD), log=log, job_id="train"
     )
     assert [(node, part) for node, _, part in ended_by(wire)] == ([("cn02", "host_oom")] * own)
+
+
+PODS = [f"train-worker-{k}   0/1   {{}}   0   15h   10.8.3.2{k}   cn0{k + 1}" for k in range(2)]
+SACCT = ["5150|pretrain|gpu|{}|0:0|2026-09-17T09:00:00|2026-09-17T10:00:00|2|cn[01-02]"]
+# What is still on its way goes with the connection, at a good end too.
+TORN = "gpu01:1:2 [0] NCCL WARN NET/IB: status: Work Request Flushed Error (5)"
+RAISED = ["Traceback (most recent call last):", "KeyError: 'labels'"]
+
+
+@pytest.mark.parametrize(("table", "state"), [(PODS, "Completed"), (SACCT, "COMPLETED")])
+@pytest.mark.parametrize(
+    ("lines", "states", "kind"),
+    [
+        ([], {}, "healthy"),
+        ([TORN], {}, "healthy"),
+        (RAISED, {}, "crash"),  # the wrapper ended well, and not its program
+        (watchdogs(range(16)), {}, "hang"),
+        ([TORN], {0: "FAILED"}, "inconclusive"),
+    ],
+)
+def test_what_all_completed_ended_well(
+    tmp_path: Path,
+    table: list[str],
+    state: str,
+    lines: list[str],
+    states: dict[int, str],
+    kind: str,
+) -> None:
+    told = [line.format(states.get(k, state)) for k, line in enumerate(table)]
+    files = {"job.log": ["SLURM_JOB_ID=5150", *steps(), *lines], "scheduler.txt": told}
+    known = facts(job_id=None, exit_code=None, nodes=["cn01", "cn02"], failed_at=f"{DAY}T{at(0)}Z")
+
+    wire = said(tmp_path, files, known)
+
+    assert (wire["verdict"]["kind"], wire["suspects"] == []) == (kind, True)

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Final
 
+from triage.analysis.facts.stop import is_failing
 from triage.analysis.placement.gpu_names import JOINED
-from triage.analysis.placement.host_names import parse_plain_host
+from triage.analysis.placement.host_names import OTHER_NAME, parse_plain_host
 from triage.analysis.placement.identity import parse_small_number
 from triage.domain.category import Category
 from triage.domain.counts import list_some
@@ -36,6 +37,10 @@ _ABOUT_A_POD: Final = compile_re(
     r"|\bevicting pod (?:[\w.-]{1,80}/)?(?P<evicted>[\w.-]{2,253})"
 )
 _LISTED: Final = "slurm.job_nodes"
+_POD: Final = "kubernetes.pod_listed"
+# How sacct and kubectl write that a job or a pod is over and ended by itself.
+_OF_A_TABLE: Final = frozenset({"job3", "job4"})
+_COMPLETED: Final = compile_re(r"[ |](?:COMPLETED|Completed|Succeeded)[ |]")
 _NUMBER_IN_NAME: Final = compile_re(r"(?<!\d)\d{2,12}(?:_\d{1,9})?(?!\d)")
 # slurm-4711.out, slurm-4711_3.out
 _IN_NAME: Final = compile_re(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
@@ -116,13 +121,18 @@ def take_from_scheduler(facts: Job, logs: LogSet) -> tuple[Job, LogSet, list[str
 
     A log of the scheduler tells of many jobs: this one's number is known, or stands in the names of
     its logs; where nothing tells it, its ranks joined on the nodes of no other, or no other is
-    listed. Of a job that was started twice the last start counts.
+    listed. Of a job that was started twice the last start counts. That all of it completed is its
+    exit code, where nobody gives one.
     """
+    facts = _take_good_end(facts, logs, _list_pods(facts, logs))
     nodes: dict[str, list[str]] = {}
+    states: dict[str, list[Evidence]] = defaultdict(list)
     for row in logs.evidence:
         if row.signature == _LISTED:
             number = next(text for name, text in row.fields.items() if name.startswith("job"))
             nodes[number] = row.fields.get("nodes", row.fields.get("said_of", "")).split()
+            if row.fields.keys() & _OF_A_TABLE:
+                states[number].append(row)
     known = own_job(facts, logs.files, ()).numbers
     own_logs = " ".join(file.artifact for file in logs.files if file.of_a_job)
     own = nodes.keys() & {facts.job_id}
@@ -142,7 +152,29 @@ def take_from_scheduler(facts: Job, logs: LogSet) -> tuple[Job, LogSet, list[str
     logs, notes = _leave_out(logs, others, f"of another job than {number}")
     if not (facts.nodes or facts.rank_to_node):
         facts = replace(facts, nodes=tuple(nodes[number]))
-    return facts, logs, notes
+    return _take_good_end(facts, logs, states[number]), logs, notes
+
+
+def _list_pods(facts: Job, logs: LogSet) -> list[Evidence]:
+    """What a list says of the pods on the job's nodes; of all, where nobody lists its nodes."""
+    pods = [row for row in logs.evidence if row.signature == _POD and OTHER_NAME not in row.text]
+    homes = {parse_plain_host(node) for node in (*facts.nodes, *facts.rank_to_node.values())}
+    own = [row for row in pods if not homes or parse_plain_host(row.node or "") in homes]
+    return own if homes <= {parse_plain_host(row.node or "") for row in own} else []
+
+
+def _take_good_end(facts: Job, logs: LogSet, told: Sequence[Evidence]) -> Job:
+    """``facts``, with exit code 0 where nobody gives another one, all that the scheduler ``told``
+    of the job is that it completed, and no process says that it failed, but that it was torn down:
+    a wrapper may exit well whatever its program did.
+    """
+    completed = bool(told) and all(_COMPLETED.search(row.text) for row in told)
+    failed = any(
+        is_failing(row) and row.kind is not Kind.SCHEDULER and Trait.TEARDOWN not in row.traits
+        for row in logs.evidence
+    )
+    is_good = completed and not failed and facts.exit_code is None
+    return replace(facts, exit_code=0) if is_good else facts
 
 
 def _find_jobs_of_ranks(nodes: Mapping[str, Sequence[str]], logs: LogSet) -> set[str]:

@@ -104,7 +104,7 @@ def _is_break_at_end(row: Evidence, progress: JobProgress) -> bool:
 def list_contradictions(
     dated: DatedEvidence, progress: JobProgress | None, facts: Job
 ) -> tuple[str, ...]:
-    """What ``job.json`` says of the end that the logs do not, as notes."""
+    """What ``job.json`` or the scheduler says of the end that the logs do not, as notes."""
     code = facts.exit_code
     if code is None:
         return ()
@@ -113,7 +113,7 @@ def list_contradictions(
         if progress is None or end is None or progress.failed_behind:
             return ()
         how = progress.ended_how
-        return (f"job.json: exit code {code}, and {end.artifact} says that it ended ({how})",)
+        return (f"exit code {code}, and {end.artifact} says that it ended ({how})",)
     own = _own_logs(dated)
     failing = [row for row in dated.evidence if row.artifact in own and is_failing(row)]
     if end is not None:
@@ -124,7 +124,7 @@ def list_contradictions(
     first = roots[0]
     text = first.text.strip()[:_SHOWN_CHARACTERS]
     held = "" if end is None else ": it is not held against anybody, since the job had ended"
-    return (f'job.json: exit code 0, and {first.artifact} line {first.line} says "{text}"{held}',)
+    return (f'exit code 0, and {first.artifact} line {first.line} says "{text}"{held}',)
 
 
 # What an interpreter ends with that aborts: 128 and SIGABRT.

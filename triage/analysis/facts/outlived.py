@@ -202,9 +202,7 @@ def mark_outlived(
             told_attempts, "of an earlier attempt of the job: only the last one is judged"
         ),
         *_list_notes(told_steps, "not why it stopped: the job went on for more than one step"),
-        *_list_notes(
-            told_well, "held against nobody: job.json says that it ended with exit code 0"
-        ),
+        *_list_notes(told_well, "held against nobody: the job ended with exit code 0"),
     ]
     if clock.begun_ns is None and clock.moved_ns is None:
         kept = _with_faults_behind(kept, told_attempts)

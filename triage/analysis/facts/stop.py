@@ -117,7 +117,7 @@ class Stop:
     loads: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Node -> when its GPU driver was loaded, ascending."""
     ended_well: bool = False
-    """Whether ``job.json`` says that the job ended with exit code 0."""
+    """Whether ``job.json`` or the scheduler says that the job ended with exit code 0."""
     ended_ns: int | None = None
     """After this the job did not run, where ``job.json`` says when it failed."""
     lived_ns: int | None = None

@@ -281,7 +281,9 @@ def _find_reached_place(category: Category, place: Place, rows: Sequence[Evidenc
     if category is Category.NUMERICAL:
         # The rank that reports a NaN is not the one that made it: that would be `sdc`.
         return Outside()
-    reached = sorted({node for row in rows for node in _list_reached_nodes(row)})
+    # Those of a rack, where a row lists them.
+    shared = [row.fields.get("nodes", "") for row in rows if row.blame is Blame.SHARED]
+    reached = sorted({node for nodes in shared for node in nodes.split()})
     if reached:
         return Outside(tuple(reached))
     # A server that does not answer is not in the node that waits for it.
@@ -292,11 +294,6 @@ def _find_reached_place(category: Category, place: Place, rows: Sequence[Evidenc
     if served and not isinstance(place, Unplaced):
         return Outside((place.node,) if isinstance(place, AtNode) else ())
     return place
-
-
-def _list_reached_nodes(row: Evidence) -> list[str]:
-    """The nodes that a cause outside of them reaches, where a row lists them: those of a rack."""
-    return row.fields.get("nodes", "").split() if row.blame is Blame.SHARED else []
 
 
 def _relabel_gpus_that_fail_to_start(

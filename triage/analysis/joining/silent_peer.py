@@ -61,7 +61,9 @@ def _find_named_peer(
     left_over = resolve_by_elimination(rows, placement, nodes)
     said_of: dict[Place | None, list[Evidence]] = defaultdict(list)
     for row in rows:
-        if row.blame in _NAMING_ANOTHER and row.peer is not None and _is_loss_of_peer(row):
+        # It follows from the loss of its peer, and is not about those who did join.
+        follows = row.role is EvidenceRole.CONSEQUENCE and "stuck" not in row.fields
+        if row.blame in _NAMING_ANOTHER and row.peer is not None and follows:
             node = left_over.get(strip_port(row.peer))
             place = _parse_peer(row.peer, placement) if node is None else AtNode(node)
             said_of[place].append(row)
@@ -76,11 +78,6 @@ def _find_named_peer(
         return []
     left = find_exited_ranks(rows)
     return [_promote_to_root(row, place, placement, left) for row in telling]
-
-
-def _is_loss_of_peer(row: Evidence) -> bool:
-    """Whether it only follows from the loss of its peer, and is not about those who did join."""
-    return row.role is EvidenceRole.CONSEQUENCE and "stuck" not in row.fields
 
 
 def _parse_peer(text: str, placement: Placement) -> Place | None:

@@ -136,7 +136,7 @@ class _Graph:
                     is_rest = member is one.rest
                     who: Identity = _RestOfCommunicator(one.hash)
                     who = who if is_rest else self.identity_of(one, member)
-                    weight = max(_count_unlisted(one), 1) if is_rest else 1
+                    weight = max(one.size - len(one.ranks), 1) if is_rest else 1
                     here += weight
                     self.weights[who] = max(weight, self.weights.get(who, 0))
                     self.waited_by[level].append(who)
@@ -189,10 +189,6 @@ def _list_members(communicator: Communicator) -> Iterator[CommunicatorRank]:
     yield from communicator.ranks
     if communicator.rest is not None:
         yield communicator.rest
-
-
-def _count_unlisted(communicator: Communicator) -> int:
-    return 0 if communicator.rest is None else communicator.size - len(communicator.ranks)
 
 
 # NCCL's operations as NCCL writes them.
