@@ -39,8 +39,7 @@ _ABOUT_A_POD: Final = compile_re(
 _LISTED: Final = "slurm.job_nodes"
 _POD: Final = "kubernetes.pod_listed"
 # How sacct and kubectl write that a job or a pod is over and ended by itself.
-_OF_A_TABLE: Final = frozenset({"job3", "job4"})
-_COMPLETED: Final = compile_re(r"[ |](?:COMPLETED|Completed|Succeeded)[ |]")
+_COMPLETED: Final = frozenset({"COMPLETED", "Completed", "Succeeded"})
 _NUMBER_IN_NAME: Final = compile_re(r"(?<!\d)\d{2,12}(?:_\d{1,9})?(?!\d)")
 # slurm-4711.out, slurm-4711_3.out
 _IN_NAME: Final = compile_re(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
@@ -124,15 +123,14 @@ def take_from_scheduler(facts: Job, logs: LogSet) -> tuple[Job, LogSet, list[str
     listed. Of a job that was started twice the last start counts. That all of it completed is its
     exit code, where nobody gives one.
     """
-    facts = _take_good_end(facts, logs, _list_pods(facts, logs))
+    facts = _take_good_end(facts, logs, _list_states(_list_pods(facts, logs)))
     nodes: dict[str, list[str]] = {}
-    states: dict[str, list[Evidence]] = defaultdict(list)
+    states: dict[str, list[str]] = defaultdict(list)
     for row in logs.evidence:
         if row.signature == _LISTED:
             number = next(text for name, text in row.fields.items() if name.startswith("job"))
             nodes[number] = row.fields.get("nodes", row.fields.get("said_of", "")).split()
-            if row.fields.keys() & _OF_A_TABLE:
-                states[number].append(row)
+            states[number] += _list_states([row])
     known = own_job(facts, logs.files, ()).numbers
     own_logs = " ".join(file.artifact for file in logs.files if file.of_a_job)
     own = nodes.keys() & {facts.job_id}
@@ -163,12 +161,17 @@ def _list_pods(facts: Job, logs: LogSet) -> list[Evidence]:
     return own if homes <= {parse_plain_host(row.node or "") for row in own} else []
 
 
-def _take_good_end(facts: Job, logs: LogSet, told: Sequence[Evidence]) -> Job:
-    """``facts``, with exit code 0 where nobody gives another one, all that the scheduler ``told``
-    of the job is that it completed, and no process says that it failed, but that it was torn down:
-    a wrapper may exit well whatever its program did.
+def _list_states(rows: Iterable[Evidence]) -> list[str]:
+    """The states that rows of a scheduler's tables give, as it writes them."""
+    return [text for row in rows for name, text in row.fields.items() if name.startswith("state")]
+
+
+def _take_good_end(facts: Job, logs: LogSet, states: Collection[str]) -> Job:
+    """``facts``, with exit code 0 where nobody gives another one, all ``states`` that the scheduler
+    tells of the job are that it completed, and no process says that it failed, but that it was torn
+    down: a wrapper may exit well whatever its program did.
     """
-    completed = bool(told) and all(_COMPLETED.search(row.text) for row in told)
+    completed = bool(states) and _COMPLETED.issuperset(states)
     failed = any(
         is_failing(row) and row.kind is not Kind.SCHEDULER and Trait.TEARDOWN not in row.traits
         for row in logs.evidence

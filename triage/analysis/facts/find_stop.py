@@ -175,17 +175,18 @@ def _list_failing_times(failing: Sequence[Evidence]) -> list[int]:
     A complaint that needs another source does not say when it began, but CUDA's errors, which end
     their process. A scheduler that takes a job down in steps says why at the last of them.
     """
-    reasons = {row.signature for row in failing if _is_taken_down(row) and row.role is _ROOT}
+    roots = [row for row in failing if row.role is EvidenceRole.ROOT]
+    reasons = {row.signature for row in roots if _is_taken_down(row)}
     telling = [
+        row for row in roots if not row.weak or (row.kind is Kind.CUDA and not row.is_generic)
+    ]
+    telling += [
         row
         for row in failing
-        if (row.role is not _ROOT and not (row.signature in reasons and _is_taken_down(row)))
-        or (row.role is _ROOT and (not row.weak or (row.kind is Kind.CUDA and not row.is_generic)))
+        if row.role is not EvidenceRole.ROOT
+        and not (row.signature in reasons and _is_taken_down(row))
     ]
     return sorted(_list_times(telling) or _list_times(failing))
-
-
-_ROOT: Final = EvidenceRole.ROOT
 
 
 def _is_taken_down(row: Evidence) -> bool:

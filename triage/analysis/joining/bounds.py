@@ -106,13 +106,10 @@ def list_bounds_by_dumps(
             yield Bound.PROVEN_ELSEWHERE
     elif claimed and not dated and not any(claim in claimed for claim in cause.claims):
         yield Bound.CLAIMED_ELSEWHERE
-    if nobody and cause.category in LINKS and not any(_is_fatal(row) for row in cause.rows):
+    # A line that needs no other source may say that a part is gone.
+    gone = any(row.is_firm and row.fields.get("severity") == "fatal" for row in cause.rows)
+    if nobody and cause.category in LINKS and not gone:
         yield Bound.NOBODY_NAMED
-
-
-def _is_fatal(row: Evidence) -> bool:
-    """Whether a line that needs no other source says that a part is gone."""
-    return row.is_firm and row.fields.get("severity") == "fatal"
 
 
 def is_waited_for(cause: Hypothesis) -> bool:

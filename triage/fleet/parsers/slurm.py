@@ -121,7 +121,7 @@ _OF_NODES: Final = compile_re(r"state set to|reason set to|setting DOWN|returned
 _MESSAGES: Final[tuple[tuple[re.Pattern[str], StateChange | None, str], ...]] = tuple(
     (
         compile_re(one["pattern"]),
-        StateChange(one["change"]) if "change" in one else None,
+        StateChange[one["change"]] if "change" in one else None,
         one.get("reason", ""),
     )
     for one in read_toml("triage.fleet.parsers", "slurm")["message"]

@@ -57,32 +57,30 @@ _KEYS: Final = ("key", "metric", "name")
 _REMARK: Final = compile_re(r"\s{1,9}\([^()]{1,200}\)$")
 _BARE: Final = compile_re(r"(?<![\w.:=-])\d{1,12}(?:\.\d{1,9})?(?![\w.:-])")
 _TIME: Final = compile_re(WRITTEN)
-_OF_RANK: Final = compile_re(r"[/._ -]?\brank[_ -]?0{0,6}(\d{1,6})\b|_rank_?0{0,6}(\d{1,6})\b", 2)
+_OF_RANK: Final = compile_re(
+    r"[/._ -]?\brank[_ -]?0{0,6}(\d{1,6})\b|_rank_?0{0,6}(\d{1,6})\b", re.IGNORECASE
+)
 _RANK: Final = frozenset({"rank", "globalrank"})
 _GPU: Final = frozenset(
     {"gpu", "gpuid", "gpuindex", "index", "device", "deviceid", "localrank", "hca", "nic", "port"}
 )
-_NO_MEASURE: Final = compile_re(r"loss|level|lvl|epoch|pid|port|temp|power|memory|\bmem", 2)
+# Names of measures are looked at in lower case.
+_NO_MEASURE: Final = compile_re(r"loss|level|lvl|epoch|pid|port|temp|power|memory|\bmem")
 # Work that a place does by itself; what it waits for is long where another one is slow.
 _OF_WORK: Final = compile_re(
-    r"comput|fwd|bwd|forward|backward|kernel|gemm|optim|data|input|load|host|cpu", 2
+    r"comput|fwd|bwd|forward|backward|kernel|gemm|optim|data|input|load|host|cpu"
 )
-_OF_WAITING: Final = compile_re(
-    r"wait|comm|collective|idle|barrier|sync|reduce|gather", re.IGNORECASE
-)
-_OF_TIME: Final = compile_re(
-    r"(?:^|[\s_(.,-])(?:ms|s|us|secs?|seconds|time)(?:$|[\s_).,-])", re.IGNORECASE
-)
+_OF_WAITING: Final = compile_re(r"wait|comm|collective|idle|barrier|sync|reduce|gather")
+_OF_TIME: Final = compile_re(r"(?:^|[\s_(.,-])(?:ms|s|us|secs?|seconds|time)(?:$|[\s_).,-])")
 # What is low where a place is slow, and what that is called.
 _LOWER: Final = (
-    ("clocks", compile_re(r"clock|mhz", re.IGNORECASE)),
-    ("links", compile_re(r"width|\bgen\b|link\.gen|[hd]2[hd]|gb/s|gbps|bandwidth", re.IGNORECASE)),
-    ("work done", compile_re(r"score|tflop|etpt|throughput|tokens|samples/|relative", 2)),
+    ("clocks", compile_re(r"clock|mhz")),
+    ("links", compile_re(r"width|\bgen\b|link\.gen|[hd]2[hd]|gb/s|gbps|bandwidth")),
+    ("work done", compile_re(r"score|tflop|etpt|throughput|tokens|samples/|relative")),
 )
 _FIRST: Final = compile_re(
     r"\bvalue\b|"
-    + "|".join(one.pattern for one in (_OF_WORK, _OF_TIME, *(words for _, words in _LOWER))),
-    2,
+    + "|".join(one.pattern for one in (_OF_WORK, _OF_TIME, *(words for _, words in _LOWER)))
 )
 
 
@@ -217,16 +215,16 @@ def _are_sisters(hosts: Set[str]) -> bool:
 
 def _classify_measure(name: str, moment: _Moment) -> str | None:
     """What a measure is that tells who is slow, as :data:`_LOWER` or "step times"; else None."""
-    if _NO_MEASURE.search(name) and "mhz" not in name.lower():
+    name, names = name.lower(), [one.lower() for one in moment.values]
+    if _NO_MEASURE.search(name) and "mhz" not in name:
         return None
     for of, words in _LOWER:
         if words.search(name):
             return of
-    is_work = _OF_WORK.search(name) or all(not _OF_WORK.search(one) for one in moment.values)
+    is_work = _OF_WORK.search(name) or not any(map(_OF_WORK.search, names))
     if not is_work or _OF_WAITING.search(name):
         return None
-    names = (name, *moment.values)
-    is_time = any(map(_OF_TIME.search, names)) or any(map(_OF_WAITING.search, moment.values))
+    is_time = any(_OF_TIME.search(one) or _OF_WAITING.search(one) for one in names)
     return "step times" if is_time else None
 
 
@@ -274,7 +272,7 @@ def _is_with(other: _Place, place: _Place) -> bool:
 def _may_be_heading(line: str) -> bool:
     """Whether a line names measures, and holds no number of its own but beside names."""
     plain = _BARE.search(_REMARK.sub("", line)) is None
-    return _FIRST.search(line) is not None and (plain or _PAIRS.fullmatch(line) is not None)
+    return _FIRST.search(line.lower()) is not None and (plain or _PAIRS.fullmatch(line) is not None)
 
 
 def _is_peer_table(text: str) -> bool:
